@@ -1,0 +1,142 @@
+//! The binary interface between compiled code and the runtime: layouts that object code in caches relies on.
+//!
+//! A specialisation is an [`Entry`]. It reads parameter `k` from `args[k]` and writes result `k` to `ret[k]`, in 8-byte slots
+//! (an f32 in the low 4 bytes, a bool as 0 or 1, a `mem` as its address, an `owner` as its word). It returns 0, or 1 when
+//! it raised: then `ctx.exc` says what. The runtime is reached only through [`RuntimeTable`], which grows at its end; a
+//! change of any layout here changes [`RuntimeTable::VERSION`], which is part of every cache key.
+//!
+//! Every table entry that returns a status has filled `ctx.exc` when it is not 0 ([`ExcRecord::RUNTIME`] as the site, when the
+//! error is the runtime's own); compiled code then releases what it had allocated and returns 1.
+
+use std::ffi::c_void;
+
+/// A compiled function.
+pub type Entry = unsafe extern "C" fn(ctx: *mut CallCtx, args: *const u64, ret: *mut u64) -> u32;
+
+/// A chunk of a parallel loop: iterations `lo..hi` with the captured values in `env`. Not 0: it raised.
+pub type Chunk = unsafe extern "C" fn(ctx: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32;
+
+/// What was raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct ExcRecord {
+    /// Index into the module's sites, or [`ExcRecord::RUNTIME`].
+    pub site: u32,
+    /// How many of `args` are filled.
+    pub nargs: u32,
+    /// The iteration (row-major position) of the parallel loop that raised; -1 outside of one.
+    pub iteration: i64,
+    /// The values that the message shows: integers sign-extended, floats as f64 bits.
+    pub args: [u64; 16],
+}
+
+impl ExcRecord {
+    /// The site of an error that the runtime keeps in its own call state.
+    pub const RUNTIME: u32 = u32::MAX;
+}
+
+impl Default for ExcRecord {
+    fn default() -> ExcRecord {
+        ExcRecord { site: 0, nargs: 0, iteration: -1, args: [0; 16] }
+    }
+}
+
+/// One call, as compiled code sees it. Chunks of a parallel loop may get a `CallCtx` each.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CallCtx {
+    /// The runtime's entries.
+    pub rt: *const RuntimeTable,
+    /// The runtime's state of this call: queue, residency, launch sites.
+    pub call: *mut c_void,
+    /// What was raised, if the status says so.
+    pub exc: ExcRecord,
+}
+
+/// Where memory is: `place` of [`RuntimeTable::alloc`] and [`RuntimeTable::need`].
+pub mod place {
+    /// Host memory.
+    pub const HOST: u32 = 0;
+    /// The call's device.
+    pub const DEVICE: u32 = 1;
+}
+
+/// How an array will be used: `mode` of [`RuntimeTable::need`].
+pub mod mode {
+    /// Only read.
+    pub const READ: u32 = 0;
+    /// Overwritten as a whole: its old contents need not be there.
+    pub const WRITE_ALL: u32 = 1;
+    /// Read and written.
+    pub const UPDATE: u32 = 2;
+}
+
+/// What compiled code can ask of the runtime. Append only.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct RuntimeTable {
+    /// [`RuntimeTable::VERSION`].
+    pub version: u32,
+    /// Fresh memory at a place: address and owner in `out`.
+    pub alloc: unsafe extern "C" fn(ctx: *mut CallCtx, place: u32, bytes: u64, out: *mut [u64; 2]) -> u32,
+    /// Drops one count of an owner.
+    pub release: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
+    /// Runs `body` over `0..n` in chunks, inline when that is cheaper. `cost`: nanoseconds of one item.
+    pub par_for: unsafe extern "C" fn(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32,
+    /// Launches kernel `site` (its position among the module's kernels) over `sizes`, with the packed arguments of
+    /// [`crate::KernelInfo::fields`]. If the kernel may raise, the last field is left 0 for the error buffer's address.
+    pub launch: unsafe extern "C" fn(
+        ctx: *mut CallCtx,
+        site: u32,
+        sizes: *const u64,
+        ndims: u32,
+        args: *const u8,
+        bytes: u32,
+    ) -> u32,
+    /// Makes an array valid at a place: its address and owner there in `out`. Strides are in bytes.
+    pub need: unsafe extern "C" fn(
+        ctx: *mut CallCtx,
+        data: u64,
+        owner: u64,
+        rank: u32,
+        shape: *const i64,
+        strides: *const i64,
+        itemsize: u32,
+        place: u32,
+        mode: u32,
+        out: *mut [u64; 2],
+    ) -> u32,
+}
+
+impl RuntimeTable {
+    /// Version of everything in this module.
+    pub const VERSION: u32 = 1;
+}
+
+impl std::fmt::Debug for RuntimeTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuntimeTable").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// The error buffer of a kernel that may raise, in 64-bit words of memory that host and device see.
+pub mod device_error {
+    /// Words in the buffer: the key, then the values of the raise.
+    pub const WORDS: usize = 8;
+    /// Word 0 before a launch; afterwards the least `item << 16 | site`.
+    pub const NONE: u64 = i64::MAX as u64;
+    /// Word 1 holds the key of the item whose values follow: believe them only if it equals word 0.
+    pub const KEY_OF_ARGS: usize = 1;
+    /// First value of the raise.
+    pub const FIRST_ARG: usize = 2;
+
+    /// The item (row-major position) of a key.
+    pub fn item(key: u64) -> u64 {
+        key >> 16
+    }
+
+    /// The site of a key.
+    pub fn site(key: u64) -> u32 {
+        (key & 0xffff) as u32
+    }
+}

@@ -1,0 +1,112 @@
+//! An LLVM context: the types of one compilation, and the diagnostics LLVM reports into it.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+use llvm_sys::LLVMDiagnosticSeverity;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::{Type, take_message};
+use crate::error::{CodegenError, Result};
+
+/// One compilation's context. Not shared between threads: each compilation has its own, so there is no lock.
+pub(crate) struct Context {
+    pub(super) raw: LLVMContextRef,
+    errors: Box<RefCell<Vec<String>>>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl Context {
+    /// A fresh context whose errors are collected instead of printed.
+    pub(crate) fn new() -> Context {
+        let errors: Box<RefCell<Vec<String>>> = Box::default();
+        // SAFETY: the handler gets a pointer to a box that lives as long as the context (see `Drop`).
+        let raw = unsafe {
+            let raw = LLVMContextCreate();
+            LLVMContextSetDiagnosticHandler(raw, Some(collect), (&raw const *errors).cast_mut().cast());
+            raw
+        };
+        Context { raw, errors, not_send: PhantomData }
+    }
+
+    /// Fails with what LLVM reported since the last look, if anything.
+    pub(crate) fn check(&self) -> Result<()> {
+        let errors = self.errors.take();
+        if errors.is_empty() { Ok(()) } else { Err(CodegenError::Llvm(errors.join("; "))) }
+    }
+
+    /// An integer type.
+    pub(crate) fn int(&self, bits: u32) -> Type {
+        // SAFETY: the context is alive.
+        Type(unsafe { LLVMIntTypeInContext(self.raw, bits) })
+    }
+
+    /// `half`, `float` or `double`.
+    pub(crate) fn float(&self, bits: u32) -> Type {
+        // SAFETY: the context is alive.
+        Type(unsafe {
+            match bits {
+                16 => LLVMHalfTypeInContext(self.raw),
+                32 => LLVMFloatTypeInContext(self.raw),
+                _ => LLVMDoubleTypeInContext(self.raw),
+            }
+        })
+    }
+
+    /// `ptr` in an address space.
+    pub(crate) fn ptr(&self, space: u32) -> Type {
+        // SAFETY: the context is alive.
+        Type(unsafe { LLVMPointerTypeInContext(self.raw, space) })
+    }
+
+    /// `void`.
+    pub(crate) fn void(&self) -> Type {
+        // SAFETY: the context is alive.
+        Type(unsafe { LLVMVoidTypeInContext(self.raw) })
+    }
+
+    /// A fixed vector.
+    pub(crate) fn vector(&self, of: Type, lanes: u32) -> Type {
+        // SAFETY: `of` is a scalar type of this context.
+        Type(unsafe { LLVMVectorType(of.0, lanes) })
+    }
+
+    /// A fixed array.
+    pub(crate) fn array(&self, of: Type, len: u64) -> Type {
+        // SAFETY: `of` is a sized type of this context.
+        Type(unsafe { LLVMArrayType2(of.0, len) })
+    }
+
+    /// An anonymous struct.
+    pub(crate) fn structure(&self, fields: &[Type]) -> Type {
+        let mut raw: Vec<LLVMTypeRef> = fields.iter().map(|t| t.0).collect();
+        // SAFETY: the fields are types of this context; LLVM copies the list.
+        Type(unsafe { LLVMStructTypeInContext(self.raw, raw.as_mut_ptr(), raw.len() as u32, 0) })
+    }
+
+    /// A function type.
+    pub(crate) fn function(&self, ret: Type, params: &[Type]) -> Type {
+        let mut raw: Vec<LLVMTypeRef> = params.iter().map(|t| t.0).collect();
+        // SAFETY: as above.
+        Type(unsafe { LLVMFunctionType(ret.0, raw.as_mut_ptr(), raw.len() as u32, 0) })
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: modules and builders borrow the context, so they are gone; the error box is dropped after this.
+        unsafe { LLVMContextDispose(self.raw) }
+    }
+}
+
+extern "C" fn collect(info: LLVMDiagnosticInfoRef, errors: *mut libc::c_void) {
+    // SAFETY: `errors` is the context's box (see `Context::new`) and LLVM calls on the thread that owns the context;
+    // the description is a message we take over.
+    unsafe {
+        if LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSError {
+            let text = take_message(LLVMGetDiagInfoDescription(info));
+            (*errors.cast::<RefCell<Vec<String>>>()).borrow_mut().push(text);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Target machines: the host's CPU, NVPTX and SPIR-V.
+
+use std::ffi::CString;
+use std::sync::{Once, OnceLock};
+
+use llvm_sys::core::{LLVMDisposeMemoryBuffer, LLVMGetBufferSize, LLVMGetBufferStart};
+use llvm_sys::target::*;
+use llvm_sys::target_machine::*;
+
+use super::module::Module;
+use super::take_message;
+use crate::error::{CodegenError, Result};
+
+// SPIR-V's entry points are missing in llvm-sys.
+unsafe extern "C" {
+    fn LLVMInitializeSPIRVTargetInfo();
+    fn LLVMInitializeSPIRVTarget();
+    fn LLVMInitializeSPIRVTargetMC();
+    fn LLVMInitializeSPIRVAsmPrinter();
+}
+
+/// What this process runs on, as LLVM names it. Part of every cache key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostCpu {
+    /// CPU name (`znver4`).
+    pub name: String,
+    /// Feature string (`+avx2,-avx512f,…`).
+    pub features: String,
+    /// The widest vector registers: 512, 256 or 128 bits.
+    pub vector_bits: u32,
+}
+
+/// The host CPU, asked once.
+pub fn host_cpu() -> &'static HostCpu {
+    static HOST: OnceLock<HostCpu> = OnceLock::new();
+    HOST.get_or_init(|| {
+        // SAFETY: both give messages that we take over.
+        let (name, features) = unsafe { (take_message(LLVMGetHostCPUName()), take_message(LLVMGetHostCPUFeatures())) };
+        let has = |f: &str| features.split(',').any(|x| x.strip_prefix('+') == Some(f));
+        let vector_bits = if ["avx512f", "avx512vl", "avx512dq", "avx512bw"].into_iter().all(has) {
+            512
+        } else if has("avx2") {
+            256
+        } else {
+            128
+        };
+        HostCpu { name, features, vector_bits }
+    })
+}
+
+/// A kind of machine to generate code for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TargetKind {
+    /// The CPU of this process.
+    Host,
+    /// NVIDIA, by architecture (`sm_90`).
+    Ptx { arch: String },
+    /// OpenCL's portable form.
+    SpirV,
+}
+
+/// A configured code generator.
+pub(crate) struct Machine {
+    pub(super) raw: LLVMTargetMachineRef,
+    pub(super) triple: CString,
+}
+
+/// What to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Emit {
+    /// Assembly text (PTX for NVPTX).
+    Assembly,
+    /// An object file (a SPIR-V binary for SPIR-V).
+    Object,
+}
+
+impl Machine {
+    /// The machine for a target.
+    pub(crate) fn new(kind: &TargetKind) -> Result<Machine> {
+        initialise();
+        let (triple, cpu, features) = match kind {
+            TargetKind::Host => {
+                let host = host_cpu();
+                // SAFETY: a message that we take over.
+                let triple = unsafe { take_message(LLVMGetDefaultTargetTriple()) };
+                (triple, host.name.clone(), host.features.clone())
+            }
+            TargetKind::Ptx { arch } => ("nvptx64-nvidia-cuda".into(), arch.clone(), "+ptx83".into()),
+            TargetKind::SpirV => ("spirv64-unknown-unknown".into(), String::new(), String::new()),
+        };
+        let (triple, cpu, features) =
+            (super::module::c_string(&triple), super::module::c_string(&cpu), super::module::c_string(&features));
+        // SAFETY: the strings live through the calls and are copied; the target is static.
+        let raw = unsafe {
+            let mut target = std::ptr::null_mut();
+            let mut message = std::ptr::null_mut();
+            if LLVMGetTargetFromTriple(triple.as_ptr(), &mut target, &mut message) != 0 {
+                return Err(CodegenError::Llvm(take_message(message)));
+            }
+            LLVMCreateTargetMachine(
+                target,
+                triple.as_ptr(),
+                cpu.as_ptr(),
+                features.as_ptr(),
+                match std::env::var("XOPT").as_deref() { Ok("0") => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone, Ok("1") => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess, Ok("3") => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive, _=>LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault},
+                LLVMRelocMode::LLVMRelocPIC,
+                LLVMCodeModel::LLVMCodeModelSmall,
+            )
+        };
+        if raw.is_null() {
+            return Err(CodegenError::Llvm(format!("no target machine for {triple:?}")));
+        }
+        Ok(Machine { raw, triple })
+    }
+
+    /// The machine's data layout; the caller disposes of it.
+    pub(super) fn data_layout(&self) -> LLVMTargetDataRef {
+        // SAFETY: the machine is alive.
+        unsafe { LLVMCreateTargetDataLayout(self.raw) }
+    }
+
+    /// Generates code. The module is not fit for anything else afterwards.
+    pub(crate) fn emit(&self, module: &Module, what: Emit) -> Result<Vec<u8>> {
+        let file = match what {
+            Emit::Assembly => LLVMCodeGenFileType::LLVMAssemblyFile,
+            Emit::Object => LLVMCodeGenFileType::LLVMObjectFile,
+        };
+        let mut message = std::ptr::null_mut();
+        let mut buffer = std::ptr::null_mut();
+        // SAFETY: machine and module are alive; buffer and message are ours.
+        unsafe {
+            if LLVMTargetMachineEmitToMemoryBuffer(self.raw, module.raw, file, &mut message, &mut buffer) != 0 {
+                return Err(CodegenError::Llvm(take_message(message)));
+            }
+            let start = LLVMGetBufferStart(buffer).cast::<u8>();
+            let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
+            LLVMDisposeMemoryBuffer(buffer);
+            module.context.check()?;
+            Ok(bytes)
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: ours.
+        unsafe { LLVMDisposeTargetMachine(self.raw) }
+    }
+}
+
+/// Registers the three targets, once in a process.
+fn initialise() {
+    static ONCE: Once = Once::new();
+    // SAFETY: registration functions of linked components, called once.
+    ONCE.call_once(|| unsafe {
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+        LLVMInitializeNVPTXTargetInfo();
+        LLVMInitializeNVPTXTarget();
+        LLVMInitializeNVPTXTargetMC();
+        LLVMInitializeNVPTXAsmPrinter();
+        LLVMInitializeSPIRVTargetInfo();
+        LLVMInitializeSPIRVTarget();
+        LLVMInitializeSPIRVTargetMC();
+        LLVMInitializeSPIRVAsmPrinter();
+    });
+}
+
+/// LLVM's version, for cache keys.
+pub fn llvm_version() -> String {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: three out-parameters.
+    unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    format!("{major}.{minor}.{patch}")
+}
+

@@ -1,0 +1,72 @@
+//! `arith.cast`: conversions that are defined for every input, the same on every device (COMPILER 2.6).
+
+use weft_ir::{DType, OpData};
+
+use super::{Lowering, types};
+use crate::error::Result;
+use crate::llvm::Value;
+use crate::llvm::builder::{IntIs, Opcode, RealIs};
+
+impl Lowering<'_, '_> {
+    /// Converts a scalar.
+    pub(crate) fn cast(&self, v: Value, from: DType, to: DType, data: &OpData) -> Result<Value> {
+        if from.is_complex() || to.is_complex() {
+            return Err(self.unsupported(data, to));
+        }
+        let b = &self.b;
+        let ty = types::scalar(b.context, to, data.span)?;
+        let (wide, narrow) = (types::bits(to), types::bits(from));
+        Ok(match () {
+            _ if from == to => v,
+            _ if to == DType::Bool && from.is_float() => b.fcmp(RealIs::LLVMRealUNE, v, b.zero(b.type_of(v))),
+            _ if to == DType::Bool => b.icmp(IntIs::LLVMIntNE, v, b.zero(b.type_of(v))),
+            _ if from.is_float() && to.is_float() && wide > narrow => b.cast(Opcode::LLVMFPExt, v, ty),
+            _ if from.is_float() && to.is_float() => b.cast(Opcode::LLVMFPTrunc, v, ty),
+            _ if from.is_float() => self.float_to_int(v, to),
+            _ if to.is_float() && from.is_signed() => b.cast(Opcode::LLVMSIToFP, v, ty),
+            _ if to.is_float() => b.cast(Opcode::LLVMUIToFP, v, ty),
+            _ if wide == narrow => v,
+            _ if wide < narrow => b.cast(Opcode::LLVMTrunc, v, ty),
+            _ if from.is_signed() => b.cast(Opcode::LLVMSExt, v, ty),
+            _ => b.cast(Opcode::LLVMZExt, v, ty),
+        })
+    }
+
+    /// Truncates, then keeps the low bits: 8 and 16 bits through i32, u32 through i64.
+    fn float_to_int(&self, v: Value, to: DType) -> Value {
+        let b = &self.b;
+        match to {
+            DType::I64 | DType::I32 => self.float_to_signed(v, types::bits(to)),
+            DType::U64 => {
+                // Exact from 2⁶³ up to 2⁶⁴; everything else through i64.
+                let ty = b.type_of(v);
+                let (half, limit) = (b.real(ty, 9_223_372_036_854_775_808.0), b.real(ty, 18_446_744_073_709_551_616.0));
+                let high = b.op(
+                    Opcode::LLVMAnd,
+                    b.fcmp(RealIs::LLVMRealOGE, v, half),
+                    b.fcmp(RealIs::LLVMRealOLT, v, limit),
+                );
+                let safe = b.select(high, v, half);
+                let unsigned = b.cast(Opcode::LLVMFPToUI, safe, b.context.int(64));
+                b.select(high, unsigned, self.float_to_signed(v, 64))
+            }
+            DType::U32 => b.cast(Opcode::LLVMTrunc, self.float_to_signed(v, 64), b.context.int(32)),
+            _ => b.cast(Opcode::LLVMTrunc, self.float_to_signed(v, 32), b.context.int(types::bits(to))),
+        }
+    }
+
+    /// Truncation to i32 or i64; its minimum where the value does not fit, and for nan.
+    fn float_to_signed(&self, v: Value, bits: u32) -> Value {
+        let b = &self.b;
+        let (float, int) = (b.type_of(v), b.context.int(bits));
+        let limit = 2f64.powi(bits as i32 - 1);
+        let fits = b.op(
+            Opcode::LLVMAnd,
+            b.fcmp(RealIs::LLVMRealOGE, v, b.real(float, -limit)),
+            b.fcmp(RealIs::LLVMRealOLT, v, b.real(float, limit)),
+        );
+        // The conversion of a value that does not fit would be poison, so 0 is converted in its place.
+        let safe = b.select(fits, v, b.zero(float));
+        b.select(fits, b.cast(Opcode::LLVMFPToSI, safe, int), b.int(int, 1 << (bits - 1)))
+    }
+}

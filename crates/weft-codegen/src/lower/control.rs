@@ -1,0 +1,203 @@
+//! Structured control flow: `scf.if`, `scf.for`, and the loop shape that all loops share.
+
+use weft_ir::attr::Const;
+use weft_ir::{DType, Op, OpData, RegionId, ValueId};
+
+use super::math::math_function;
+use super::{Flow, Lowering, Target, malformed};
+use crate::error::Result;
+use crate::llvm::builder::{IntIs, Opcode};
+use crate::llvm::metadata::LoopHints;
+use crate::llvm::symbols;
+use crate::llvm::{Type, Value};
+use crate::mvec;
+
+impl<'m, 'c> Lowering<'m, 'c> {
+    /// `scf.if`.
+    pub(crate) fn branch(&mut self, data: &OpData) -> Result<Flow> {
+        let condition = self.operand(data, 0)?;
+        let f = self.b.function();
+        let (yes, no, join) = (self.b.block(f, c"then"), self.b.block(f, c"else"), self.b.block(f, c"join"));
+        self.b.branch(condition, yes, no);
+        let mut arms = vec![];
+        for (block, &region) in [yes, no].into_iter().zip(&data.regions) {
+            self.b.at_end(block);
+            if let Some(values) = self.region(region)? {
+                arms.push((values, self.b.here()));
+                self.b.jump(join);
+            }
+        }
+        self.b.at_end(join);
+        if arms.is_empty() {
+            self.b.unreachable();
+            return Ok(Flow::Left);
+        }
+        for i in 0..data.results.len() {
+            let ty = self.llvm_type(self.ir_type(data.results[i]), data.span)?;
+            let from: Option<Vec<_>> = arms.iter().map(|(v, b)| Some((*v.get(i)?, *b))).collect();
+            let from = from.ok_or_else(|| malformed("an arm of `scf.if` yields too few values", data.span))?;
+            let phi = self.b.phi(ty);
+            self.b.incoming(phi, &from);
+            self.define(data, i, phi);
+        }
+        Ok(Flow::Next)
+    }
+
+    /// `scf.for`: lo, hi, step, carried….
+    pub(crate) fn serial_loop(&mut self, data: &OpData) -> Result<()> {
+        let (lo, hi, step) = (self.operand(data, 0)?, self.operand(data, 1)?, self.operand(data, 2)?);
+        let inits = self.operands(data)?.split_off(3);
+        let region = data.regions[0];
+        let args = self.func.region(region).args.clone();
+        if args.len() != inits.len() + 1 {
+            return Err(malformed("`scf.for` carries another number of values than its region takes", data.span));
+        }
+        let ty = self.b.type_of(lo);
+        // Float accumulators must keep their order, and forcing a width would let LLVM change it: only ask for masks.
+        let hints = LoopHints { predicate: self.vector_math(region).is_some(), ..LoopHints::default() };
+        let by_one = self.constant_operand(data.operands[2]) == Some(1);
+        let results = if by_one {
+            self.counted_loop(lo, hi, &inits, hints, |this, i, carried| {
+                this.bind(args[0], i);
+                this.bind_all(&args[1..], carried);
+                this.region(region)
+            })?
+        } else {
+            let count = self.trip_count(ty, lo, hi, step);
+            self.counted_loop(self.b.zero(ty), count, &inits, hints, |this, k, carried| {
+                let offset = this.b.op(Opcode::LLVMMul, k, step);
+                let i = this.b.op(Opcode::LLVMAdd, lo, offset);
+                this.bind(args[0], i);
+                this.bind_all(&args[1..], carried);
+                this.region(region)
+            })?
+        };
+        for (i, v) in results.into_iter().enumerate() {
+            self.define(data, i, v);
+        }
+        Ok(())
+    }
+
+    /// Number of values in `range(lo, hi, step)`.
+    fn trip_count(&self, ty: Type, lo: Value, hi: Value, step: Value) -> Value {
+        let b = &self.b;
+        let (zero, one) = (b.zero(ty), b.int(ty, 1));
+        let up = b.icmp(IntIs::LLVMIntSGT, step, zero);
+        let distance =
+            b.select(up, b.op(Opcode::LLVMSub, hi, lo), b.op(Opcode::LLVMSub, lo, hi));
+        let stride = b.select(up, step, b.op(Opcode::LLVMSub, zero, step));
+        // `range` refuses a step of 0 before this; 1 keeps the division defined.
+        let stride = b.select(b.icmp(IntIs::LLVMIntEQ, stride, zero), one, stride);
+        let nonempty =
+            b.select(up, b.icmp(IntIs::LLVMIntSGT, hi, lo), b.icmp(IntIs::LLVMIntSGT, lo, hi));
+        let last = b.op(Opcode::LLVMUDiv, b.op(Opcode::LLVMSub, distance, one), stride);
+        b.select(nonempty, b.op(Opcode::LLVMAdd, last, one), zero)
+    }
+
+    /// `for i in lo..hi` with carried values, tested at the bottom behind a guard: the shape LLVM's loop passes want.
+    ///
+    /// `body` gives the next carried values, or `None` if it never reaches its end. Returns the carried values at the end.
+    pub(crate) fn counted_loop(
+        &mut self,
+        lo: Value,
+        hi: Value,
+        inits: &[Value],
+        hints: LoopHints,
+        body: impl FnOnce(&mut Self, Value, &[Value]) -> Result<Option<Vec<Value>>>,
+    ) -> Result<Vec<Value>> {
+        let one = self.b.int(self.b.type_of(lo), 1);
+        self.strided_loop(lo, hi, one, inits, hints, |this, i, carried, _| body(this, i, carried))
+    }
+
+    /// As [`Lowering::counted_loop`], advancing by `step` > 0. `body` also gets the block that ends an iteration early,
+    /// which may be used only when nothing is carried.
+    pub(crate) fn strided_loop(
+        &mut self,
+        lo: Value,
+        hi: Value,
+        step: Value,
+        inits: &[Value],
+        hints: LoopHints,
+        body: impl FnOnce(&mut Self, Value, &[Value], crate::llvm::Block) -> Result<Option<Vec<Value>>>,
+    ) -> Result<Vec<Value>> {
+        let f = self.b.function();
+        let (top, latch, exit) = (self.b.block(f, c"loop"), self.b.block(f, c"latch"), self.b.block(f, c"exit"));
+        let guard = self.b.here();
+        self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, lo, hi), top, exit);
+        self.b.at_end(top);
+        let i = self.b.phi(self.b.type_of(lo));
+        let carried: Vec<Value> = inits.iter().map(|&v| self.b.phi(self.b.type_of(v))).collect();
+        let next = body(self, i, &carried, latch)?;
+        if next.is_some() {
+            self.b.jump(latch);
+        }
+        self.b.at_end(latch);
+        let next = match next {
+            Some(values) if values.len() < inits.len() => {
+                return Err(malformed("a loop yields too few values", weft_diag::Span::NONE));
+            }
+            Some(values) => values.into_iter().take(inits.len()).collect(),
+            None => carried.clone(),
+        };
+        let following = self.b.add_nsw(i, step);
+        let back = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, following, hi), top, exit);
+        self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
+        self.b.incoming(i, &[(lo, guard), (following, latch)]);
+        for ((&phi, &init), &v) in carried.iter().zip(inits).zip(&next) {
+            self.b.incoming(phi, &[(init, guard), (v, latch)]);
+        }
+        self.b.at_end(exit);
+        let results = inits.iter().zip(&next).map(|(&init, &v)| {
+            let phi = self.b.phi(self.b.type_of(init));
+            self.b.incoming(phi, &[(init, guard), (v, latch)]);
+            phi
+        });
+        Ok(results.collect())
+    }
+
+    /// What to tell the vectoriser about a parallel loop over this region.
+    pub(crate) fn parallel_hints(&self, region: RegionId, group: crate::llvm::Metadata) -> LoopHints {
+        match self.vector_math(region) {
+            Some(bits) if self.unit.target == Target::Native => {
+                LoopHints { width: mvec::lanes(bits), predicate: true, parallel: Some(group) }
+            }
+            _ => LoopHints { parallel: Some(group), ..LoopHints::default() },
+        }
+    }
+
+    /// The widest float that a vector routine is called on in an innermost loop over this region, if any.
+    fn vector_math(&self, region: RegionId) -> Option<u32> {
+        if self.unit.target != Target::Native || !symbols::has_libmvec() {
+            return None;
+        }
+        let mut widest = None;
+        let mut innermost = true;
+        self.func.walk_region(region, &mut |id| {
+            let data = self.func.op(id);
+            innermost &= !matches!(data.op, Op::ScfFor | Op::ParFor { .. });
+            if math_function(&data.op).is_some() {
+                match data.results.first().map(|&v| self.func.ty(v).scalar_dtype()) {
+                    Some(Some(DType::F64)) => widest = Some(64),
+                    Some(Some(DType::F32)) => widest = widest.or(Some(32)),
+                    _ => {}
+                }
+            }
+        });
+        widest.filter(|_| innermost)
+    }
+
+    /// The integer that a value is, if an `arith.const` defines it.
+    fn constant_operand(&self, v: ValueId) -> Option<i128> {
+        self.func.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
+            Op::Const { value: Const::Int(n) } => Some(n),
+            _ => None,
+        })
+    }
+
+    /// Binds region arguments to values.
+    pub(crate) fn bind_all(&mut self, ids: &[ValueId], values: &[Value]) {
+        for (&id, &v) in ids.iter().zip(values) {
+            self.bind(id, v);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Host functions: the specialisation's entry, raising and returning, and calls of the runtime table.
+
+use std::mem::offset_of;
+
+use weft_diag::Span;
+use weft_ir::attr::Access;
+use weft_ir::{Func, OpData, Place as IrPlace, Site, Type as IrType};
+
+use super::kernel::{KernelInfo, kernel_info};
+use super::{Flow, Frame, Lowering, Unit, malformed, types};
+use crate::abi::{CallCtx, ExcRecord, RuntimeTable, mode, place};
+use crate::error::Result;
+use crate::llvm::builder::{Builder, IntIs, Opcode};
+use crate::llvm::module::{Linkage, Place};
+use crate::llvm::{Type, Value};
+
+/// The symbol of every specialisation's entry in its object.
+pub(crate) const ENTRY: &str = "weft_entry";
+
+/// Writes the entry function: `u32 weft_entry(ctx, args, ret)`.
+pub(crate) fn write_entry(unit: &Unit, func: &Func) -> Result<()> {
+    let cx = unit.module.context;
+    let ptr = cx.ptr(0);
+    let f = unit.module.function(ENTRY, cx.function(cx.int(32), &[ptr, ptr, ptr]), Linkage::External);
+    set_attributes(unit, f);
+    let b = Builder::new(cx);
+    let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));
+    b.at_end(entry);
+    let (ctx, args, ret) = (b.param(f, 0), b.param(f, 1), b.param(f, 2));
+    let mut this = Lowering::new(unit, func, b, Frame::Entry { ctx, ret, fail });
+    for (k, &id) in func.params().iter().enumerate() {
+        let slot = this.b.bytes_past(args, 8 * k as u64);
+        let v = types::from_slot(&this.b, func.ty(id), slot, Span::NONE)?;
+        this.bind(id, v);
+    }
+    if this.region(func.body)?.is_some() {
+        this.b.ret(Some(this.b.i32(0)));
+    }
+    this.finish_failure()
+}
+
+/// What every native function has: no unwinding, and 64-byte frames so that spilled vectors are aligned.
+pub(crate) fn set_attributes(unit: &Unit, f: Value) {
+    let module = unit.module;
+    module.attribute(f, Place::Function, "nounwind", 0);
+    module.attribute(f, Place::Function, "alignstack", 64);
+    for i in 0..3 {
+        module.attribute(f, Place::Param(i), "noundef", 0);
+    }
+}
+
+impl<'m, 'c> Lowering<'m, 'c> {
+    /// Fills the block that releases what was allocated here and returns 1.
+    pub(crate) fn finish_failure(&mut self) -> Result<()> {
+        let (Frame::Entry { ctx, fail, .. } | Frame::Chunk { ctx, fail, .. }) = self.frame else { return Ok(()) };
+        self.b.at_end(fail);
+        for slot in std::mem::take(&mut self.owned) {
+            let owner = self.b.load(self.b.context.int(64), slot, 8);
+            let f = self.b.function();
+            let (yes, next) = (self.b.block(f, c"release"), self.b.block(f, c"released"));
+            self.b.branch(self.b.icmp(IntIs::LLVMIntNE, owner, self.b.i64(0)), yes, next);
+            self.b.at_end(yes);
+            self.release_call(ctx, owner);
+            self.b.jump(next);
+            self.b.at_end(next);
+        }
+        self.b.ret(Some(self.b.i32(1)));
+        Ok(())
+    }
+
+    fn context(&self, span: Span) -> Result<Value> {
+        match self.frame {
+            Frame::Entry { ctx, .. } | Frame::Chunk { ctx, .. } => Ok(ctx),
+            Frame::Kernel { .. } => Err(malformed("a kernel cannot call the runtime", span)),
+        }
+    }
+
+    /// `return`.
+    pub(crate) fn leave(&mut self, data: &OpData) -> Result<Flow> {
+        match self.frame {
+            Frame::Entry { ret, .. } => {
+                for (k, &id) in data.operands.iter().enumerate() {
+                    let word = types::to_word(&self.b, self.func.ty(id), self.value(id)?, data.span)?;
+                    self.b.store(word, self.b.bytes_past(ret, 8 * k as u64), 8);
+                }
+                self.b.ret(Some(self.b.i32(0)));
+            }
+            Frame::Chunk { .. } => return Err(malformed("`return` inside a parallel loop", data.span)),
+            Frame::Kernel { item: Some(item), .. } => {
+                self.b.jump(item.done);
+            }
+            Frame::Kernel { item: None, .. } => self.b.ret(None),
+        }
+        Ok(Flow::Left)
+    }
+
+    /// `raise`.
+    pub(crate) fn raise(&mut self, data: &OpData, site: u32) -> Result<Flow> {
+        let args: Vec<(Value, &IrType)> =
+            data.operands.iter().map(|&v| Ok((self.value(v)?, self.func.ty(v)))).collect::<Result<_>>()?;
+        self.raise_values(site, &args, data.span)?;
+        Ok(Flow::Left)
+    }
+
+    /// Raises a site with values, and closes the block.
+    pub(crate) fn raise_values(&mut self, site: u32, args: &[(Value, &IrType)], span: Span) -> Result<()> {
+        if args.len() > Site::MAX_ARGS {
+            return Err(malformed("a raise carries too many values", span));
+        }
+        let words: Vec<Value> =
+            args.iter().map(|(v, ty)| types::to_message_word(&self.b, ty, *v, span)).collect::<Result<_>>()?;
+        let (ctx, fail, iteration) = match self.frame {
+            Frame::Entry { ctx, fail, .. } => (ctx, fail, self.b.i64(u64::MAX)),
+            Frame::Chunk { ctx, fail, iteration } => (ctx, fail, iteration),
+            Frame::Kernel { .. } => return self.raise_in_kernel(site, &words, span),
+        };
+        let b = &self.b;
+        let exc = b.bytes_past(ctx, offset_of!(CallCtx, exc) as u64);
+        let field = |offset: usize| b.bytes_past(exc, offset as u64);
+        b.store(b.i32(site), field(offset_of!(ExcRecord, site)), 4);
+        b.store(b.i32(words.len() as u32), field(offset_of!(ExcRecord, nargs)), 4);
+        b.store(iteration, field(offset_of!(ExcRecord, iteration)), 8);
+        for (k, &w) in words.iter().enumerate() {
+            b.store(w, field(offset_of!(ExcRecord, args) + 8 * k), 8);
+        }
+        b.jump(fail);
+        Ok(())
+    }
+
+    /// Calls the table entry at `offset` with `ctx` first.
+    fn runtime_call(&self, ctx: Value, offset: usize, ret: Type, args: &[Value]) -> Value {
+        let b = &self.b;
+        let ptr = b.context.ptr(0);
+        let table = b.load(ptr, b.bytes_past(ctx, offset_of!(CallCtx, rt) as u64), 8);
+        let entry = b.load(ptr, b.bytes_past(table, offset as u64), 8);
+        let all: Vec<Value> = std::iter::once(ctx).chain(args.iter().copied()).collect();
+        let types: Vec<Type> = all.iter().map(|&v| b.type_of(v)).collect();
+        b.call(b.context.function(ret, &types), entry, &all)
+    }
+
+    /// As [`Lowering::runtime_call`], leaving through the failure block unless it returns 0.
+    pub(crate) fn runtime_try(&self, offset: usize, args: &[Value], span: Span) -> Result<()> {
+        let (Frame::Entry { ctx, fail, .. } | Frame::Chunk { ctx, fail, .. }) = self.frame else {
+            return Err(malformed("a kernel cannot call the runtime", span));
+        };
+        let status = self.runtime_call(ctx, offset, self.b.context.int(32), args);
+        let next = self.b.block(self.b.function(), c"fine");
+        self.b.branch(self.b.icmp(IntIs::LLVMIntEQ, status, self.b.i32(0)), next, fail);
+        self.b.at_end(next);
+        Ok(())
+    }
+
+    fn release_call(&self, ctx: Value, owner: Value) {
+        self.runtime_call(ctx, offset_of!(RuntimeTable, release), self.b.context.void(), &[owner]);
+    }
+
+    /// A pair of words that the runtime fills: results 0 (a pointer) and 1 (an owner).
+    fn pair_of(&mut self, data: &OpData, out: Value) -> Value {
+        let p = self.b.load(self.b.context.ptr(0), out, 8);
+        let owner = self.b.load(self.b.context.int(64), self.b.bytes_past(out, 8), 8);
+        self.define(data, 0, p);
+        self.define(data, 1, owner);
+        owner
+    }
+
+    fn word_buffer(&self, words: usize) -> Value {
+        self.b.stack(self.b.context.array(self.b.context.int(64), words.max(1) as u64), 16)
+    }
+
+    /// Stores words to a fresh buffer on the stack.
+    pub(crate) fn words(&self, values: &[Value]) -> Value {
+        let buffer = self.word_buffer(values.len());
+        for (k, &v) in values.iter().enumerate() {
+            self.b.store(v, self.b.bytes_past(buffer, 8 * k as u64), 8);
+        }
+        buffer
+    }
+
+    /// `mem.alloc`.
+    pub(crate) fn alloc(&mut self, data: &OpData, at: &IrPlace) -> Result<()> {
+        let bytes = self.operand(data, 0)?;
+        let out = self.word_buffer(2);
+        let at = self.b.i32(if at.is_host() { place::HOST } else { place::DEVICE });
+        self.runtime_try(offset_of!(RuntimeTable, alloc), &[at, bytes, out], data.span)?;
+        let owner = self.pair_of(data, out);
+        let slot = self.owner_slot();
+        self.b.store(owner, slot, 8);
+        self.owned.push(slot);
+        Ok(())
+    }
+
+    /// A slot that is 0 from the start of the function.
+    fn owner_slot(&self) -> Value {
+        let here = self.b.here();
+        let slot = self.b.stack(self.b.context.int(64), 8);
+        self.b.after(slot);
+        self.b.store(self.b.i64(0), slot, 8);
+        self.b.at_end(here);
+        slot
+    }
+
+    /// `mem.release`. The failure path must not release it again.
+    pub(crate) fn release(&mut self, data: &OpData) -> Result<()> {
+        let owner = self.operand(data, 0)?;
+        self.release_call(self.context(data.span)?, owner);
+        let b = &self.b;
+        for &slot in &self.owned {
+            let held = b.load(b.context.int(64), slot, 8);
+            let same = b.icmp(IntIs::LLVMIntEQ, held, owner);
+            b.store(b.select(same, b.i64(0), held), slot, 8);
+        }
+        Ok(())
+    }
+
+    /// `mem.need`: pointer, owner, sizes…, byte strides….
+    pub(crate) fn need(&mut self, data: &OpData, at: &IrPlace, access: Access, rank: u32) -> Result<()> {
+        let operands = self.operands(data)?;
+        let rank_n = rank as usize;
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("`mem.need` needs a pointer", data.span));
+        };
+        if operands.len() != 2 + 2 * rank_n {
+            return Err(malformed("`mem.need` needs its sizes and strides", data.span));
+        }
+        let address = self.b.cast(Opcode::LLVMPtrToInt, operands[0], self.b.context.int(64));
+        let (shape, strides) = (self.words(&operands[2..2 + rank_n]), self.words(&operands[2 + rank_n..]));
+        let out = self.word_buffer(2);
+        let at = if at.is_host() { place::HOST } else { place::DEVICE };
+        let access = match access {
+            Access::Read => mode::READ,
+            Access::WriteAll => mode::WRITE_ALL,
+            Access::Update => mode::UPDATE,
+        };
+        let b = &self.b;
+        let args = [
+            address,
+            operands[1],
+            b.i32(rank),
+            shape,
+            strides,
+            b.i32(d.size() as u32),
+            b.i32(at),
+            b.i32(access),
+            out,
+        ];
+        self.runtime_try(offset_of!(RuntimeTable, need), &args, data.span)?;
+        self.pair_of(data, out);
+        Ok(())
+    }
+
+    /// `simt.launch`: sizes, then arguments. A kernel may also take the sizes as its first parameters.
+    pub(crate) fn launch(&mut self, data: &OpData, kernel: &str, dims: u32) -> Result<()> {
+        let kernels = || self.unit.ir.funcs.iter().filter(|f| f.kernel);
+        let site = kernels().position(|f| f.name == kernel);
+        let site = site.ok_or_else(|| malformed(format!("no kernel @{kernel}"), data.span))?;
+        let callee = kernels().nth(site).expect("it was just found there");
+        let info: KernelInfo = kernel_info(callee, site);
+        let operands = self.operands(data)?;
+        let params = callee.params();
+        let dims_n = dims as usize;
+        let first = if operands.len() == params.len() { 0 } else { dims_n };
+        if operands.len() < dims_n || operands.len() - first != params.len() {
+            return Err(malformed(format!("@{kernel} takes {} arguments", params.len()), data.span));
+        }
+        let sizes: Vec<Value> = operands[..dims_n].iter().map(|&v| self.to_i64(v)).collect();
+        let sizes = self.words(&sizes);
+        let buffer = self.word_buffer(info.bytes.div_ceil(8) as usize);
+        for (i, (&v, &p)) in operands[first..].iter().zip(params).enumerate() {
+            let (ty, field) = (callee.ty(p), info.fields[i]);
+            let v = self.as_argument(v, self.func.ty(data.operands[first + i]), ty, data)?;
+            self.b.store(v, self.b.bytes_past(buffer, field.offset.into()), field.size);
+        }
+        if info.may_raise {
+            let error = info.fields[params.len()];
+            self.b.store(self.b.i64(0), self.b.bytes_past(buffer, error.offset.into()), 8);
+        }
+        let b = &self.b;
+        let args = [b.i32(site as u32), sizes, b.i32(dims), buffer, b.i32(info.bytes)];
+        self.runtime_try(offset_of!(RuntimeTable, launch), &args, data.span)
+    }
+
+    /// A value as a kernel parameter takes it: sizes may narrow to i32.
+    fn as_argument(&self, v: Value, from: &IrType, to: &IrType, data: &OpData) -> Result<Value> {
+        match (from.scalar_dtype(), to.scalar_dtype()) {
+            (Some(a), Some(d)) => Ok(types::to_memory(&self.b, d, self.cast(v, a, d, data)?)),
+            (None, None) => Ok(v),
+            _ => Err(malformed(format!("a kernel parameter of type {to} was given {from}"), data.span)),
+        }
+    }
+
+    /// An index or size as i64.
+    pub(crate) fn to_i64(&self, v: Value) -> Value {
+        let wide = self.b.context.int(64);
+        if self.b.type_of(v) == wide { v } else { self.b.cast(Opcode::LLVMSExt, v, wide) }
+    }
+}

@@ -1,0 +1,56 @@
+//! `mem.load` and `mem.store`: elements behind a pointer.
+
+use weft_ir::attr::Unit;
+use weft_ir::{DType, OpData, Type as IrType, ValueId};
+
+use super::{Lowering, Target, malformed, types};
+use crate::error::Result;
+use crate::llvm::{Metadata, Value};
+
+impl Lowering<'_, '_> {
+    /// `mem.load`: pointer, index.
+    pub(crate) fn load(&mut self, data: &OpData, unit: Unit) -> Result<()> {
+        let (p, d, align) = self.element_address(data, data.operands[0], 0, unit)?;
+        let raw = self.b.load(types::in_memory(self.b.context, d, data.span)?, p, align);
+        self.in_groups(raw);
+        let v = types::from_memory(&self.b, d, raw);
+        self.define(data, 0, v);
+        Ok(())
+    }
+
+    /// `mem.store`: value, pointer, index.
+    pub(crate) fn store(&mut self, data: &OpData, unit: Unit) -> Result<()> {
+        let (p, d, align) = self.element_address(data, data.operands[1], 1, unit)?;
+        let v = types::to_memory(&self.b, d, self.operand(data, 0)?);
+        let store = self.b.store(v, p, align);
+        self.in_groups(store);
+        Ok(())
+    }
+
+    /// Address, dtype and alignment of the element that a pointer operand and the index after it name.
+    fn element_address(&self, data: &OpData, pointer: ValueId, at: usize, unit: Unit) -> Result<(Value, DType, u32)> {
+        let &IrType::Mem(d, _) = self.ir_type(pointer) else {
+            return Err(malformed(format!("`{}` needs a pointer", data.op.name()), data.span));
+        };
+        let (p, index) = (self.operand(data, at)?, self.operand(data, at + 1)?);
+        let cx = self.b.context;
+        let natural = d.size() as u32;
+        Ok(match unit {
+            Unit::Element => (self.b.element(types::in_memory(cx, d, data.span)?, p, index), d, natural),
+            // Byte strides are how unaligned NumPy arrays come; device copies are always aligned.
+            Unit::Byte => {
+                let align = if self.unit.target == Target::Native { 1 } else { natural };
+                (self.b.element(cx.int(8), p, index), d, align)
+            }
+        })
+    }
+
+    /// Marks a memory access as one of the parallel loops around it.
+    fn in_groups(&self, access: Value) {
+        match self.groups[..] {
+            [] => {}
+            [one] => self.b.annotate(access, "llvm.access.group", one),
+            ref many => self.b.annotate(access, "llvm.access.group", Metadata::list(self.b.context, many)),
+        }
+    }
+}

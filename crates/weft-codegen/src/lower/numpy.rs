@@ -1,0 +1,241 @@
+//! Arithmetic whose results NumPy or Python defines and no instruction gives: floor division, remainder, shifts, integer
+//! powers, checked operations. All but the power's loop is branch-free, so that it vectorises.
+
+use weft_ir::attr::BinOp;
+use weft_ir::{DType, OpData, Type as IrType};
+
+use super::{Lowering, Target, malformed, types};
+use crate::error::Result;
+use crate::llvm::Value;
+use crate::llvm::builder::{Builder, IntIs, Opcode, RealIs};
+use crate::llvm::module::Linkage;
+use crate::mvec::{MathFn, declare};
+
+impl Lowering<'_, '_> {
+    /// A divisor that never traps (`x / 0` and `min / -1` divide by 1), and whether the given one is 0.
+    fn safe_divisor(&self, d: DType, x: Value, y: Value) -> (Value, Value) {
+        let b = &self.b;
+        let ty = b.type_of(y);
+        let zero = b.icmp(IntIs::LLVMIntEQ, y, b.zero(ty));
+        let mut replace = zero;
+        if d.is_signed() {
+            let min = b.int(ty, 1 << (types::bits(d) - 1));
+            let wraps = b.op(
+                Opcode::LLVMAnd,
+                b.icmp(IntIs::LLVMIntEQ, x, min),
+                b.icmp(IntIs::LLVMIntEQ, y, b.int(ty, u64::MAX)),
+            );
+            replace = b.op(Opcode::LLVMOr, zero, wraps);
+        }
+        (b.select(replace, b.int(ty, 1), y), zero)
+    }
+
+    /// Whether a truncated division must be corrected: the remainder is not 0 and has the other sign.
+    fn rounds_up(&self, remainder: Value, divisor: Value) -> Value {
+        let b = &self.b;
+        let zero = b.zero(b.type_of(remainder));
+        let signs = b.icmp(IntIs::LLVMIntSLT, b.op(Opcode::LLVMXor, remainder, divisor), zero);
+        b.op(Opcode::LLVMAnd, signs, b.icmp(IntIs::LLVMIntNE, remainder, zero))
+    }
+
+    /// `x // y`: floor; by zero 0; min // -1 is min.
+    pub(crate) fn int_floordiv(&self, d: DType, x: Value, y: Value) -> Value {
+        let b = &self.b;
+        let (divisor, by_zero) = self.safe_divisor(d, x, y);
+        let mut q = b.op(if d.is_signed() { Opcode::LLVMSDiv } else { Opcode::LLVMUDiv }, x, divisor);
+        if d.is_signed() {
+            let up = self.rounds_up(b.op(Opcode::LLVMSRem, x, divisor), divisor);
+            q = b.op(Opcode::LLVMAdd, q, b.cast(Opcode::LLVMSExt, up, b.type_of(q)));
+        }
+        b.select(by_zero, b.zero(b.type_of(q)), q)
+    }
+
+    /// `x % y`: the divisor's sign; by zero 0.
+    pub(crate) fn int_mod(&self, d: DType, x: Value, y: Value) -> Value {
+        let b = &self.b;
+        let (divisor, by_zero) = self.safe_divisor(d, x, y);
+        let mut r = b.op(if d.is_signed() { Opcode::LLVMSRem } else { Opcode::LLVMURem }, x, divisor);
+        if d.is_signed() {
+            let up = self.rounds_up(r, divisor);
+            r = b.select(up, b.op(Opcode::LLVMAdd, r, divisor), r);
+        }
+        b.select(by_zero, b.zero(b.type_of(r)), r)
+    }
+
+    /// `x << y` and `x >> y`: counts outside the width shift everything out.
+    pub(crate) fn shift(&self, left: bool, d: DType, x: Value, count: Value) -> Value {
+        let b = &self.b;
+        let ty = b.type_of(x);
+        let last = b.int(ty, u64::from(types::bits(d)) - 1);
+        let inside = b.icmp(IntIs::LLVMIntULE, count, last);
+        let safe = b.select(inside, count, last);
+        match (left, d.is_signed()) {
+            (true, _) => b.select(inside, b.op(Opcode::LLVMShl, x, safe), b.zero(ty)),
+            (false, true) => b.op(Opcode::LLVMAShr, x, safe),
+            (false, false) => b.select(inside, b.op(Opcode::LLVMLShr, x, safe), b.zero(ty)),
+        }
+    }
+
+    /// C's `fmod`, which is exact: libm natively, libdevice and OpenCL on devices.
+    fn fmod(&self, data: &OpData, d: DType, x: Value, y: Value) -> Result<Value> {
+        if !matches!(d, DType::F32 | DType::F64) {
+            return Err(self.unsupported(data, d));
+        }
+        Ok(match self.unit.target {
+            Target::Native => self.b.op(Opcode::LLVMFRem, x, y),
+            Target::Ptx => self.device_call(if d == DType::F32 { "__nv_fmodf" } else { "__nv_fmod" }, d, &[x, y], 0),
+            Target::SpirV => self.device_call(if d == DType::F32 { "_Z4fmodff" } else { "_Z4fmoddd" }, d, &[x, y], 75),
+        })
+    }
+
+    /// NumPy's `npy_divmod`: quotient and remainder before the case `y == 0`.
+    fn divmod(&self, data: &OpData, d: DType, x: Value, y: Value) -> Result<(Value, Value)> {
+        let rem = self.fmod(data, d, x, y)?;
+        let b = &self.b;
+        let zero = b.zero(b.type_of(x));
+        let less = |v| b.fcmp(RealIs::LLVMRealOLT, v, zero);
+        let not_zero = |v| b.fcmp(RealIs::LLVMRealUNE, v, zero);
+        let div = self.divide(d, b.op(Opcode::LLVMFSub, x, rem), y)?;
+        let other_sign = b.op(Opcode::LLVMXor, less(y), less(rem));
+        let adjust = b.op(Opcode::LLVMAnd, not_zero(rem), other_sign);
+        let one = b.real(b.type_of(x), 1.0);
+        let div = b.select(adjust, b.op(Opcode::LLVMFSub, div, one), div);
+        let adjusted = b.select(adjust, b.op(Opcode::LLVMFAdd, rem, y), rem);
+        let remainder = b.select(not_zero(rem), adjusted, self.intrinsic("llvm.copysign", d, &[zero, y]));
+        let floor = self.intrinsic("llvm.floor", d, &[div]);
+        let half = b.real(b.type_of(x), 0.5);
+        let up = b.fcmp(RealIs::LLVMRealOGT, b.op(Opcode::LLVMFSub, div, floor), half);
+        let snapped = b.select(up, b.op(Opcode::LLVMFAdd, floor, one), floor);
+        let signed_zero = self.intrinsic("llvm.copysign", d, &[zero, self.divide(d, x, y)?]);
+        Ok((b.select(not_zero(div), snapped, signed_zero), remainder))
+    }
+
+    /// `np.floor_divide` of floats.
+    pub(crate) fn float_floordiv(&self, data: &OpData, d: DType, x: Value, y: Value) -> Result<Value> {
+        let (quotient, _) = self.divmod(data, d, x, y)?;
+        let by_zero = self.b.fcmp(RealIs::LLVMRealOEQ, y, self.b.zero(self.b.type_of(y)));
+        Ok(self.b.select(by_zero, self.divide(d, x, y)?, quotient))
+    }
+
+    /// `np.remainder` of floats.
+    pub(crate) fn float_mod(&self, data: &OpData, d: DType, x: Value, y: Value) -> Result<Value> {
+        let (_, remainder) = self.divmod(data, d, x, y)?;
+        let nan = self.fmod(data, d, x, y)?;
+        let by_zero = self.b.fcmp(RealIs::LLVMRealOEQ, y, self.b.zero(self.b.type_of(y)));
+        Ok(self.b.select(by_zero, nan, remainder))
+    }
+
+    /// `x ** y`: the target's routine for floats, squaring with wrap for integers.
+    pub(crate) fn power(&self, data: &OpData, d: DType, x: Value, y: Value) -> Result<Value> {
+        match d {
+            _ if d.is_float() => self.math_call(MathFn::Pow, data, d, &[x, y]),
+            DType::Bool => Ok(self.b.op(Opcode::LLVMOr, x, self.b.not(y))),
+            _ => Ok(self.int_power(d, x, y)),
+        }
+    }
+
+    fn int_power(&self, d: DType, x: Value, y: Value) -> Value {
+        let module = self.unit.module;
+        let ty = self.b.type_of(x);
+        let name = format!("weft.ipow.{}", types::bits(d));
+        let fresh = module.find(&name).is_none();
+        let (f, fty) = declare(module, &name, ty, 2);
+        if fresh {
+            module.make_internal(f);
+            write_int_power(&Builder::new(self.b.context), f, ty);
+        }
+        let call = self.b.call(fty, f, &[x, y]);
+        if self.unit.target == Target::SpirV {
+            module.convention(f, 75);
+            self.b.call_convention(call, 75);
+        }
+        call
+    }
+
+    /// `arith.checked`: Python's int arithmetic, which raises where the result leaves int64.
+    pub(crate) fn checked(&mut self, data: &OpData, op: BinOp, site: u32) -> Result<()> {
+        let (x, y) = (self.operand(data, 0)?, self.operand(data, 1)?);
+        let d = self.dtype(data.results[0], data.span)?;
+        if !d.is_signed() {
+            return Err(malformed(format!("`arith.checked` does not take {}", d.name()), data.span));
+        }
+        let b = &self.b;
+        let ty = b.type_of(x);
+        let name = match op {
+            BinOp::Add => "llvm.sadd.with.overflow",
+            BinOp::Sub => "llvm.ssub.with.overflow",
+            BinOp::Mul => "llvm.smul.with.overflow",
+            BinOp::Mod => {
+                let v = self.int_mod(d, x, y);
+                self.define(data, 0, v);
+                return Ok(());
+            }
+            BinOp::FloorDiv => "",
+            _ => return Err(malformed(format!("`{}` is no checked operator", op.text()), data.span)),
+        };
+        let (value, overflow) = if name.is_empty() {
+            let min = b.int(ty, 1 << (types::bits(d) - 1));
+            let is_min = b.icmp(IntIs::LLVMIntEQ, x, min);
+            let is_minus_one = b.icmp(IntIs::LLVMIntEQ, y, b.int(ty, u64::MAX));
+            (self.int_floordiv(d, x, y), b.op(Opcode::LLVMAnd, is_min, is_minus_one))
+        } else {
+            let pair = b.context.structure(&[ty, b.context.int(1)]);
+            let fty = b.context.function(pair, &[ty, ty]);
+            let f = self.unit.module.function(&format!("{name}.i{}", types::bits(d)), fty, Linkage::External);
+            let both = b.call(fty, f, &[x, y]);
+            (b.field(both, 0), b.field(both, 1))
+        };
+        let (raise, next) = (b.block(b.function(), c"overflow"), b.block(b.function(), c"fits"));
+        b.branch(overflow, raise, next);
+        b.at_end(raise);
+        let ty = IrType::Num(d);
+        self.raise_values(site, &[(x, &ty), (y, &ty)], data.span)?;
+        self.b.at_end(next);
+        self.define(data, 0, value);
+        Ok(())
+    }
+
+    /// Calls an overloaded intrinsic of one float type (`llvm.floor` → `llvm.floor.f64`).
+    pub(crate) fn intrinsic(&self, name: &str, d: DType, args: &[Value]) -> Value {
+        let of = self.b.context.float(types::bits(d));
+        let ty = self.b.context.function(of, &vec![of; args.len()]);
+        let f = self.unit.module.function(&format!("{name}.f{}", types::bits(d)), ty, Linkage::External);
+        self.b.call(ty, f, args)
+    }
+
+    /// Calls a device library's function on floats of one type.
+    pub(crate) fn device_call(&self, name: &str, d: DType, args: &[Value], convention: u32) -> Value {
+        let of = self.b.context.float(types::bits(d));
+        let (f, ty) = declare(self.unit.module, name, of, args.len());
+        let call = self.b.call(ty, f, args);
+        if convention != 0 {
+            self.unit.module.convention(f, convention);
+            self.b.call_convention(call, convention);
+        }
+        call
+    }
+}
+
+/// The body of `weft.ipow`: squaring; exponents are not negative.
+fn write_int_power(b: &Builder, f: Value, ty: crate::llvm::Type) {
+    let (entry, step, done) = (b.block(f, c"entry"), b.block(f, c"step"), b.block(f, c"done"));
+    let (x, y) = (b.param(f, 0), b.param(f, 1));
+    let (zero, one) = (b.zero(ty), b.int(ty, 1));
+    b.at_end(entry);
+    b.branch(b.icmp(IntIs::LLVMIntEQ, y, zero), done, step);
+    b.at_end(step);
+    let (base, left, power) = (b.phi(ty), b.phi(ty), b.phi(ty));
+    let odd = b.icmp(IntIs::LLVMIntNE, b.op(Opcode::LLVMAnd, left, one), zero);
+    let next_power = b.select(odd, b.op(Opcode::LLVMMul, power, base), power);
+    let next_base = b.op(Opcode::LLVMMul, base, base);
+    let next_left = b.op(Opcode::LLVMLShr, left, one);
+    b.incoming(base, &[(x, entry), (next_base, step)]);
+    b.incoming(left, &[(y, entry), (next_left, step)]);
+    b.incoming(power, &[(one, entry), (next_power, step)]);
+    b.branch(b.icmp(IntIs::LLVMIntEQ, next_left, zero), done, step);
+    b.at_end(done);
+    let result = b.phi(ty);
+    b.incoming(result, &[(one, entry), (next_power, step)]);
+    b.ret(Some(result));
+}
+

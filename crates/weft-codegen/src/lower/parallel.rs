@@ -1,0 +1,179 @@
+//! `par.for` on the host: its body becomes a chunk function that the runtime calls on its threads.
+//!
+//! One dimension: `lo..hi` are iterations. More: `lo..hi` run over the row-major product of all sizes but the last, and the
+//! last is a loop inside, the one to vectorise. A `par.for` inside another one (or in a kernel) is a plain loop nest. All
+//! memory accesses of the body carry the loop's access group: iterations are independent by the op's definition.
+
+use std::mem::offset_of;
+
+use weft_ir::{OpData, RegionId, ValueId};
+
+use super::host::set_attributes;
+use super::{Frame, Lowering, malformed, types};
+use crate::abi::RuntimeTable;
+use crate::error::Result;
+use crate::llvm::Value;
+use crate::llvm::builder::{Builder, IntIs, Opcode};
+use crate::llvm::metadata::LoopHints;
+use crate::llvm::module::Linkage;
+
+impl<'m, 'c> Lowering<'m, 'c> {
+    /// `par.for`.
+    pub(crate) fn parallel_loop(&mut self, data: &OpData, cost: u32) -> Result<()> {
+        let region = data.regions[0];
+        if self.func.region(region).args.len() != data.operands.len() {
+            return Err(malformed("`par.for` needs one index per size", data.span));
+        }
+        if !matches!(self.frame, Frame::Entry { .. }) {
+            let sizes = self.operands(data)?;
+            return self.loop_nest(region, &sizes, &mut vec![]);
+        }
+        let captured = self.captured(region, &data.operands);
+        let words: Vec<Value> = captured
+            .iter()
+            .map(|&v| types::to_word(&self.b, self.func.ty(v), self.value(v)?, data.span))
+            .collect::<Result<_>>()?;
+        let env = self.words(&words);
+        let chunk = self.write_chunk(data, region, &captured)?;
+        let sizes = self.operands(data)?;
+        let (&inner, outer) = sizes.split_last().ok_or_else(|| malformed("`par.for` has no size", data.span))?;
+        let (items, cost) = match outer {
+            [] => (inner, self.b.i32(cost)),
+            _ => (self.product(outer), self.row_cost(inner, cost)),
+        };
+        self.runtime_try(offset_of!(RuntimeTable, par_for), &[chunk, env, items, cost], data.span)
+    }
+
+    fn product(&self, sizes: &[Value]) -> Value {
+        let one = self.b.i64(1);
+        sizes.iter().fold(one, |p, &n| self.b.op(Opcode::LLVMMul, p, n))
+    }
+
+    /// Cost of a whole inner loop, at most `u32::MAX`.
+    fn row_cost(&self, inner: Value, cost: u32) -> Value {
+        let b = &self.b;
+        let (limit, most) = (b.i64(1 << 31), b.i64(u32::MAX.into()));
+        let n = b.select(b.icmp(IntIs::LLVMIntULT, inner, limit), inner, limit);
+        let total = b.op(Opcode::LLVMMul, n, b.i64(cost.into()));
+        let total = b.select(b.icmp(IntIs::LLVMIntULT, total, most), total, most);
+        b.cast(Opcode::LLVMTrunc, total, b.context.int(32))
+    }
+
+    /// The values that a region uses and does not define, and the sizes, in order of first use.
+    fn captured(&self, region: RegionId, sizes: &[ValueId]) -> Vec<ValueId> {
+        let mut inside = vec![false; self.func.values.len()];
+        let mut used: Vec<ValueId> = sizes.to_vec();
+        for &arg in &self.func.region(region).args {
+            inside[arg.index()] = true;
+        }
+        self.func.walk_region(region, &mut |id| {
+            let data = self.func.op(id);
+            used.extend(&data.operands);
+            let args = data.regions.iter().flat_map(|&r| &self.func.region(r).args);
+            for v in data.results.iter().chain(args) {
+                inside[v.index()] = true;
+            }
+        });
+        let mut seen = vec![false; self.func.values.len()];
+        used.retain(|v| !inside[v.index()] && !std::mem::replace(&mut seen[v.index()], true));
+        used
+    }
+
+    /// Writes `u32 chunk(ctx, env, lo, hi)` and gives its address.
+    fn write_chunk(&self, data: &OpData, region: RegionId, captured: &[ValueId]) -> Result<Value> {
+        let (unit, cx) = (self.unit, self.b.context);
+        let (ptr, word) = (cx.ptr(0), cx.int(64));
+        let name = format!("weft.chunk.{}", unit.module.functions().len());
+        let f = unit.module.function(&name, cx.function(cx.int(32), &[ptr, ptr, word, word]), Linkage::Internal);
+        set_attributes(unit, f);
+        let b = Builder::new(cx);
+        let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));
+        b.at_end(entry);
+        let (ctx, env, lo, hi) = (b.param(f, 0), b.param(f, 1), b.param(f, 2), b.param(f, 3));
+        let frame = Frame::Chunk { ctx, fail, iteration: b.i64(0) };
+        let mut this = Lowering::new(unit, self.func, b, frame);
+        for (k, &id) in captured.iter().enumerate() {
+            let slot = this.b.bytes_past(env, 8 * k as u64);
+            let v = types::from_slot(&this.b, self.func.ty(id), slot, data.span)?;
+            this.bind(id, v);
+        }
+        let sizes: Vec<Value> = data.operands.iter().map(|&v| this.value(v)).collect::<Result<_>>()?;
+        match sizes.split_last() {
+            Some((&inner, outer)) if !outer.is_empty() => this.rows(region, outer, inner, lo, hi)?,
+            _ => this.iterations(region, &[], this.b.i64(0), lo, hi)?,
+        }
+        this.b.ret(Some(this.b.i32(0)));
+        this.finish_failure()?;
+        Ok(f)
+    }
+
+    /// The outer loop of a chunk over several dimensions: each row is taken apart into its indices.
+    fn rows(&mut self, region: RegionId, outer: &[Value], inner: Value, lo: Value, hi: Value) -> Result<()> {
+        self.counted_loop(lo, hi, &[], LoopHints::default(), |this, row, _| {
+            let mut rest = row;
+            let mut indices = vec![];
+            for (k, &n) in outer.iter().enumerate().rev() {
+                if k == 0 {
+                    indices.push(rest);
+                } else {
+                    indices.push(this.b.op(Opcode::LLVMURem, rest, n));
+                    rest = this.b.op(Opcode::LLVMUDiv, rest, n);
+                }
+            }
+            indices.reverse();
+            let base = this.b.op(Opcode::LLVMMul, row, inner);
+            this.iterations(region, &indices, base, this.b.i64(0), inner)?;
+            Ok(Some(vec![]))
+        })?;
+        Ok(())
+    }
+
+    /// The innermost loop of a chunk: `base + i` is the iteration's row-major position.
+    fn iterations(&mut self, region: RegionId, outer: &[Value], base: Value, lo: Value, hi: Value) -> Result<()> {
+        let group = self.b.context.access_group()?;
+        let hints = self.parallel_hints(region, group);
+        self.groups.push(group);
+        self.counted_loop(lo, hi, &[], hints, |this, i, _| {
+            if let Frame::Chunk { ctx, fail, .. } = this.frame {
+                let iteration = this.b.op(Opcode::LLVMAdd, base, i);
+                this.frame = Frame::Chunk { ctx, fail, iteration };
+            }
+            let args = this.func.region(region).args.clone();
+            this.bind_all(&args, outer);
+            this.bind(args[outer.len()], i);
+            Ok(this.region(region)?.map(|_| vec![]))
+        })?;
+        self.groups.pop();
+        Ok(())
+    }
+
+    /// Plain loops, for a `par.for` that runs inside another one or in a work-item.
+    fn loop_nest(&mut self, region: RegionId, sizes: &[Value], indices: &mut Vec<Value>) -> Result<()> {
+        let n = sizes[indices.len()];
+        let innermost = indices.len() + 1 == sizes.len();
+        let zero = self.b.zero(self.b.type_of(n));
+        let mut hints = LoopHints::default();
+        if innermost {
+            let group = self.b.context.access_group()?;
+            hints = self.parallel_hints(region, group);
+            self.groups.push(group);
+        }
+        self.counted_loop(zero, n, &[], hints, |this, i, _| {
+            indices.push(i);
+            let reached = if innermost {
+                let args = this.func.region(region).args.clone();
+                this.bind_all(&args, indices);
+                this.region(region)?.is_some()
+            } else {
+                this.loop_nest(region, sizes, indices)?;
+                true
+            };
+            indices.pop();
+            Ok(reached.then(Vec::new))
+        })?;
+        if innermost {
+            self.groups.pop();
+        }
+        Ok(())
+    }
+}

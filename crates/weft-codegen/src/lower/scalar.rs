@@ -1,0 +1,180 @@
+//! `arith.*`: one LLVM instruction or a short branch-free sequence each.
+
+use weft_ir::attr::{CmpOp, Const};
+use weft_ir::{DType, Op, OpData, Type as IrType};
+
+use super::{Lowering, Target, malformed, types};
+use crate::error::Result;
+use crate::llvm::Value;
+use crate::llvm::builder::{IntIs, Opcode, RealIs};
+
+impl Lowering<'_, '_> {
+    /// Lowers an `arith` op with one result.
+    pub(crate) fn arith(&mut self, data: &OpData) -> Result<Value> {
+        let result = &self.func.ty(data.results[0]).clone();
+        if let Op::Const { value } = &data.op {
+            return self.constant(value, result, data);
+        }
+        if data.op == Op::Select {
+            return Ok(self.b.select(self.operand(data, 0)?, self.operand(data, 1)?, self.operand(data, 2)?));
+        }
+        let a = self.operand(data, 0)?;
+        let d = self.dtype(data.operands[0], data.span)?;
+        if d.is_complex() {
+            return Err(self.unsupported(data, d));
+        }
+        match &data.op {
+            Op::Cast => {
+                let to = self.dtype(data.results[0], data.span)?;
+                return self.cast(a, d, to, data);
+            }
+            Op::Neg | Op::Abs | Op::Not => return self.unary(data, d, a),
+            _ => {}
+        }
+        let b = self.operand(data, 1)?;
+        match &data.op {
+            Op::Cmp { is } => self.compare(*is, d, a, b, data),
+            Op::Div if d.is_float() => self.divide(d, a, b),
+            Op::Pow => self.power(data, d, a, b),
+            Op::FloorDiv if d.is_float() => self.float_floordiv(data, d, a, b),
+            Op::Mod if d.is_float() => self.float_mod(data, d, a, b),
+            Op::FloorDiv if d.is_int() => Ok(self.int_floordiv(d, a, b)),
+            Op::Mod if d.is_int() => Ok(self.int_mod(d, a, b)),
+            Op::Shl | Op::Shr if d.is_int() => Ok(self.shift(data.op == Op::Shl, d, a, b)),
+            Op::Min | Op::Max => Ok(self.extremum(data.op == Op::Min, d, a, b)),
+            _ => match opcode(&data.op, d) {
+                Some(opcode) => Ok(self.b.op(opcode, a, b)),
+                None => Err(malformed(format!("`{}` does not take {}", data.op.name(), d.name()), data.span)),
+            },
+        }
+    }
+
+    fn constant(&self, value: &Const, ty: &IrType, data: &OpData) -> Result<Value> {
+        let span = data.span;
+        if matches!(ty, IrType::Owner | IrType::Mem(..)) && *value == Const::Int(0) {
+            return Ok(self.b.zero(self.llvm_type(ty, span)?));
+        }
+        let d = ty.scalar_dtype().ok_or_else(|| malformed(format!("no constant has type {ty}"), span))?;
+        let llvm = types::scalar(self.b.context, d, span)?;
+        let number = match value {
+            Const::Int(v) => *v,
+            Const::Bool(v) => i128::from(*v),
+            Const::Float(v) if d.is_float() => return Ok(self.float_constant(d, *v, llvm)),
+            _ => return Err(malformed(format!("the constant {value:?} is not a {ty}"), span)),
+        };
+        match d {
+            _ if d.is_float() => Ok(self.float_constant(d, number as f64, llvm)),
+            DType::Bool => Ok(self.b.int(llvm, (number != 0).into())),
+            _ => Ok(self.b.int(llvm, number as u64)),
+        }
+    }
+
+    fn float_constant(&self, d: DType, v: f64, ty: crate::llvm::Type) -> Value {
+        match d {
+            DType::F64 => self.b.real_bits(ty, 64, v.to_bits()),
+            DType::F32 => self.b.real_bits(ty, 32, (v as f32).to_bits().into()),
+            _ => self.b.real(ty, v),
+        }
+    }
+
+    fn unary(&mut self, data: &OpData, d: DType, a: Value) -> Result<Value> {
+        let b = &self.b;
+        let ty = b.type_of(a);
+        match data.op {
+            Op::Neg if d.is_float() => Ok(b.fneg(a)),
+            Op::Neg if d.is_int() => Ok(b.op(Opcode::LLVMSub, b.zero(ty), a)),
+            Op::Not if !d.is_float() => Ok(b.not(a)),
+            Op::Abs if d.is_float() => Ok(self.intrinsic("llvm.fabs", d, &[a])),
+            Op::Abs if d.is_signed() => {
+                let negative = b.icmp(IntIs::LLVMIntSLT, a, b.zero(ty));
+                Ok(b.select(negative, b.op(Opcode::LLVMSub, b.zero(ty), a), a))
+            }
+            Op::Abs => Ok(a),
+            _ => Err(malformed(format!("`{}` does not take {}", data.op.name(), d.name()), data.span)),
+        }
+    }
+
+    fn compare(&self, is: CmpOp, d: DType, a: Value, b: Value, data: &OpData) -> Result<Value> {
+        use CmpOp::*;
+        if d.is_float() {
+            let real = match is {
+                Lt => RealIs::LLVMRealOLT,
+                Le => RealIs::LLVMRealOLE,
+                Gt => RealIs::LLVMRealOGT,
+                Ge => RealIs::LLVMRealOGE,
+                Eq => RealIs::LLVMRealOEQ,
+                Ne => RealIs::LLVMRealUNE,
+                _ => return Err(malformed(format!("`{}` is no comparison of scalars", is.text()), data.span)),
+            };
+            return Ok(self.b.fcmp(real, a, b));
+        }
+        let signed = d.is_signed();
+        let int = match is {
+            Lt if signed => IntIs::LLVMIntSLT,
+            Le if signed => IntIs::LLVMIntSLE,
+            Gt if signed => IntIs::LLVMIntSGT,
+            Ge if signed => IntIs::LLVMIntSGE,
+            Lt => IntIs::LLVMIntULT,
+            Le => IntIs::LLVMIntULE,
+            Gt => IntIs::LLVMIntUGT,
+            Ge => IntIs::LLVMIntUGE,
+            Eq => IntIs::LLVMIntEQ,
+            Ne => IntIs::LLVMIntNE,
+            _ => return Err(malformed(format!("`{}` is no comparison of scalars", is.text()), data.span)),
+        };
+        Ok(self.b.icmp(int, a, b))
+    }
+
+    /// Division of floats, correctly rounded. OpenCL allows f32 2.5 ulp, so there it goes through f64, which rounds the same.
+    pub(crate) fn divide(&self, d: DType, a: Value, b: Value) -> Result<Value> {
+        let div = |a, b| self.b.op(Opcode::LLVMFDiv, a, b);
+        if self.unit.target == Target::SpirV && d == DType::F32 {
+            return Ok(self.through_f64(&[a, b], |v| div(v[0], v[1])));
+        }
+        Ok(div(a, b))
+    }
+
+    /// Computes an f32 result in f64. Exact for `/` and `sqrt`: 53 ≥ 2 · 24 + 2 bits make double rounding harmless.
+    pub(crate) fn through_f64(&self, args: &[Value], compute: impl FnOnce(&[Value]) -> Value) -> Value {
+        let f64t = self.b.context.float(64);
+        let wide: Vec<Value> = args.iter().map(|&a| self.b.cast(Opcode::LLVMFPExt, a, f64t)).collect();
+        self.b.cast(Opcode::LLVMFPTrunc, compute(&wide), self.b.context.float(32))
+    }
+
+    /// `np.minimum` and `np.maximum`: the first operand if it is at least as good or nan, else the second.
+    fn extremum(&self, min: bool, d: DType, x: Value, y: Value) -> Value {
+        let b = &self.b;
+        let first = if d.is_float() {
+            let better = b.fcmp(if min { RealIs::LLVMRealOLE } else { RealIs::LLVMRealOGE }, x, y);
+            b.op(Opcode::LLVMOr, better, b.fcmp(RealIs::LLVMRealUNO, x, x))
+        } else {
+            let is = match (min, d.is_signed()) {
+                (true, true) => IntIs::LLVMIntSLE,
+                (true, false) => IntIs::LLVMIntULE,
+                (false, true) => IntIs::LLVMIntSGE,
+                (false, false) => IntIs::LLVMIntUGE,
+            };
+            b.icmp(is, x, y)
+        };
+        b.select(first, x, y)
+    }
+}
+
+/// The instruction of an op that has one.
+fn opcode(op: &Op, d: DType) -> Option<Opcode> {
+    let (float, int, boolean) = (d.is_float(), d.is_int(), d == DType::Bool);
+    Some(match op {
+        Op::Add if float => Opcode::LLVMFAdd,
+        Op::Sub if float => Opcode::LLVMFSub,
+        Op::Mul if float => Opcode::LLVMFMul,
+        Op::Add if int => Opcode::LLVMAdd,
+        Op::Sub if int => Opcode::LLVMSub,
+        Op::Mul if int => Opcode::LLVMMul,
+        Op::Add if boolean => Opcode::LLVMOr,
+        Op::Mul if boolean => Opcode::LLVMAnd,
+        Op::And if !float => Opcode::LLVMAnd,
+        Op::Or if !float => Opcode::LLVMOr,
+        Op::Xor if !float => Opcode::LLVMXor,
+        _ => return None,
+    })
+}

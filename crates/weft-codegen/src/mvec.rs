@@ -1,0 +1,188 @@
+//! Vector math: which routine computes a function, in which width.
+//!
+//! **One routine and one width per function and dtype in a process.** Lowering calls `weft.sin.f64`, a function without a
+//! body that says, by `vector-function-abi-variant`, that N of it are `_ZGVeN8v_sin`. Loops are vectorised with N lanes and
+//! a masked tail, so every element goes through that routine. Calls that stay scalar (outside loops, in loops that the
+//! vectoriser refuses) get the body of [`define_scalars`]: splat, call the same routine, take lane 0. The bits of a
+//! result thus cannot depend on its position.
+//!
+//! Where there is no libmvec the body is libm's function and nothing is vectorised.
+
+use crate::llvm::builder::Builder;
+use crate::llvm::context::Context;
+use crate::llvm::module::{Linkage, Module, Place};
+use crate::llvm::symbols;
+use crate::llvm::target::host_cpu;
+use crate::llvm::{Type, Value};
+
+macro_rules! functions {
+    ($($variant:ident $name:literal $arity:literal,)*) => {
+        /// A function that has no instruction: computed by libmvec, libdevice or OpenCL.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)]
+        pub enum MathFn { $($variant),* }
+
+        impl MathFn {
+            /// Every function.
+            pub const ALL: &'static [MathFn] = &[$(MathFn::$variant),*];
+
+            /// C's name of the f64 function.
+            pub fn name(self) -> &'static str {
+                match self { $(MathFn::$variant => $name),* }
+            }
+
+            /// Number of arguments.
+            pub fn arity(self) -> usize {
+                match self { $(MathFn::$variant => $arity),* }
+            }
+        }
+    };
+}
+
+functions! {
+    Sin "sin" 1, Cos "cos" 1, Tan "tan" 1, Asin "asin" 1, Acos "acos" 1, Atan "atan" 1, Atan2 "atan2" 2,
+    Sinh "sinh" 1, Cosh "cosh" 1, Tanh "tanh" 1, Asinh "asinh" 1, Acosh "acosh" 1, Atanh "atanh" 1,
+    Exp "exp" 1, Exp2 "exp2" 1, Expm1 "expm1" 1, Log "log" 1, Log2 "log2" 1, Log10 "log10" 1, Log1p "log1p" 1,
+    Pow "pow" 2, Cbrt "cbrt" 1, Hypot "hypot" 2, Erf "erf" 1, Erfc "erfc" 1,
+}
+
+impl MathFn {
+    /// The C function for a width (`sinf` for 32).
+    pub fn c_name(self, bits: u32) -> String {
+        format!("{}{}", self.name(), if bits == 32 { "f" } else { "" })
+    }
+
+    /// The name lowering calls (`weft.sin.f64`).
+    pub(crate) fn scalar_name(self, bits: u32) -> String {
+        format!("weft.{}.f{bits}", self.name())
+    }
+
+    /// libmvec's name for this process's width (`_ZGVeN8v_sin`).
+    pub fn vector_name(self, bits: u32) -> String {
+        let isa = match host_cpu().vector_bits {
+            512 => 'e',
+            256 => 'd',
+            _ => 'b',
+        };
+        format!("_ZGV{isa}N{}{}_{}", lanes(bits), "v".repeat(self.arity()), self.c_name(bits))
+    }
+
+    /// The attribute that tells LLVM's vectoriser about the variant.
+    pub(crate) fn variant_attribute(self, bits: u32) -> String {
+        let parameters = "v".repeat(self.arity());
+        format!("_ZGV_LLVM_N{}{parameters}_{}({})", lanes(bits), self.scalar_name(bits), self.vector_name(bits))
+    }
+}
+
+/// Lanes of a vector of floats of so many bits, in this process.
+pub fn lanes(bits: u32) -> u32 {
+    host_cpu().vector_bits / bits
+}
+
+/// Whether `name` is a libm function of the table.
+pub(crate) fn is_scalar_symbol(name: &str) -> bool {
+    MathFn::ALL.iter().any(|f| name.strip_prefix(f.name()).is_some_and(|rest| rest.is_empty() || rest == "f"))
+}
+
+/// Whether `name` is a libmvec routine of the table, in any width.
+pub(crate) fn is_vector_symbol(name: &str) -> bool {
+    let Some((kind, function)) = name.strip_prefix("_ZGV").and_then(|rest| rest.split_once('_')) else { return false };
+    matches!(kind.as_bytes().first(), Some(b'b' | b'c' | b'd' | b'e')) && is_scalar_symbol(function)
+}
+
+/// The math functions that one native module calls.
+#[derive(Default)]
+pub(crate) struct Calls {
+    used: Vec<(MathFn, u32)>,
+}
+
+impl Calls {
+    /// Calls a function of the table on floats of so many bits.
+    pub(crate) fn call(&mut self, module: &Module, b: &Builder, f: MathFn, bits: u32, args: &[Value]) -> Value {
+        let scalar = module.context.float(bits);
+        let (callee, ty) = declare(module, &f.scalar_name(bits), scalar, f.arity());
+        let call = b.call(ty, callee, args);
+        if symbols::has_libmvec() {
+            b.call_attribute(call, "vector-function-abi-variant", &f.variant_attribute(bits));
+        }
+        if !self.used.contains(&(f, bits)) {
+            self.used.push((f, bits));
+        }
+        call
+    }
+
+    /// Declares the vector routines and keeps them through optimisation.
+    pub(crate) fn declare_vectors(&self, module: &Module) {
+        if self.used.is_empty() || !symbols::has_libmvec() {
+            return;
+        }
+        let vectors = self.used.iter().map(|&(f, bits)| vector_routine(module, f, bits).0).collect::<Vec<_>>();
+        module.keep(&vectors);
+    }
+
+    /// After vectorisation: gives bodies to the scalar functions that are still called.
+    pub(crate) fn define_scalars(&self, module: &Module) {
+        module.release_kept();
+        for &(f, bits) in &self.used {
+            let Some(function) = module.find(&f.scalar_name(bits)) else { continue };
+            module.make_internal(function);
+            let b = Builder::new(module.context);
+            b.at_end(b.block(function, c"entry"));
+            let args: Vec<Value> = (0..f.arity() as u32).map(|i| b.param(function, i)).collect();
+            let result = if symbols::has_libmvec() {
+                let (routine, ty) = vector_routine(module, f, bits);
+                let wide: Vec<Value> = args.iter().map(|&a| b.splat(a, lanes(bits))).collect();
+                b.lane0(b.call(ty, routine, &wide))
+            } else {
+                let (libm, ty) = declare(module, &f.c_name(bits), module.context.float(bits), f.arity());
+                b.call(ty, libm, &args)
+            };
+            b.ret(Some(result));
+        }
+    }
+}
+
+fn vector_routine(module: &Module, f: MathFn, bits: u32) -> (Value, Type) {
+    let vector = module.context.vector(module.context.float(bits), lanes(bits));
+    declare(module, &f.vector_name(bits), vector, f.arity())
+}
+
+/// Declares a function of `arity` values of one type that touches no memory and always returns.
+pub(crate) fn declare(module: &Module, name: &str, of: Type, arity: usize) -> (Value, Type) {
+    let context: &Context = module.context;
+    let ty = context.function(of, &vec![of; arity]);
+    if let Some(f) = module.find(name) {
+        return (f, ty);
+    }
+    let f = module.function(name, ty, Linkage::External);
+    for attribute in ["nounwind", "willreturn", "nocallback", "nosync"] {
+        module.attribute(f, Place::Function, attribute, 0);
+    }
+    module.attribute(f, Place::Function, "memory", 0);
+    (f, ty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_vector_abi() {
+        let n = lanes(64);
+        assert!(MathFn::Sin.vector_name(64).ends_with(&format!("N{n}v_sin")));
+        assert!(MathFn::Pow.vector_name(32).ends_with(&format!("N{}vv_powf", 2 * n)));
+    }
+
+    #[test]
+    fn every_function_of_the_table_is_in_libmvec_or_nothing_is() {
+        if !symbols::has_libmvec() {
+            return;
+        }
+        for f in MathFn::ALL {
+            for bits in [32, 64] {
+                assert!(symbols::address(&f.vector_name(bits)).is_some(), "{}", f.vector_name(bits));
+                assert!(symbols::address(&f.c_name(bits)).is_some(), "{}", f.c_name(bits));
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! OpenCL: SPIR-V binaries, with math from OpenCL.std.
+//!
+//! Functions are called by OpenCL C's mangled names, which LLVM's SPIR-V backend turns into extended instructions. It
+//! writes `ContractionOff` by default, so nothing is fused (tested).
+
+use crate::error::Result;
+use crate::llvm::builder::Builder;
+use crate::llvm::module::{Linkage, Module, Place};
+use crate::llvm::optimise;
+use crate::llvm::target::{Emit, Machine};
+use crate::llvm::Value;
+use crate::lower::kernel::Query;
+
+/// Calling convention of a SPIR-V kernel.
+pub(crate) const KERNEL: u32 = 76;
+/// Calling convention of other SPIR-V functions.
+pub(crate) const FUNCTION: u32 = 75;
+
+/// OpenCL's mangled name of a function of floats.
+pub(crate) fn builtin_name(name: &str, bits: u32, arity: usize) -> String {
+    let letter = if bits == 32 { "f" } else { "d" };
+    format!("_Z{}{name}{}", name.len(), letter.repeat(arity))
+}
+
+/// The global id or size along x, y or z, as i64.
+pub(crate) fn query(module: &Module, b: &Builder, what: Query, dim: usize) -> Value {
+    let name = match what {
+        Query::GlobalId => "_Z13get_global_idj",
+        Query::GlobalSize => "_Z15get_global_sizej",
+    };
+    let ty = b.context.function(b.context.int(64), &[b.context.int(32)]);
+    let f = module.function(name, ty, Linkage::External);
+    module.convention(f, FUNCTION);
+    module.attribute(f, Place::Function, "nounwind", 0);
+    module.attribute(f, Place::Function, "willreturn", 0);
+    module.attribute(f, Place::Function, "memory", 0);
+    let v = b.call(ty, f, &[b.i32(dim as u32)]);
+    b.call_convention(v, FUNCTION);
+    v
+}
+
+/// Optimises and writes a SPIR-V binary.
+pub(crate) fn finish(module: &Module, machine: &Machine) -> Result<Vec<u8>> {
+    prepare(module, machine)?;
+    machine.emit(module, Emit::Object)
+}
+
+/// Everything before code generation.
+pub(crate) fn prepare(module: &Module, machine: &Machine) -> Result<()> {
+    optimise::run(module, machine, optimise::SPIRV)
+}

@@ -1,0 +1,241 @@
+//! One [`Diagnostic`] type for the whole product.
+//!
+//! Every pass that refuses a program builds a `Diagnostic`: what is wrong, where (spans into the
+//! user's own source), why, and what to write instead. It is rendered once, at the edge, as the
+//! message of a Python exception. This crate knows nothing of the IR or of Python objects.
+
+#![deny(missing_docs)]
+
+mod render;
+
+pub use render::render;
+
+use std::sync::Arc;
+
+/// Byte range in one source file. `file` indexes a [`Sources`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// Index of the file in its [`Sources`].
+    pub file: u32,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// A span for things that no source text stands behind (recorded tensors, hand-built IR).
+    pub const NONE: Span = Span { file: u32::MAX, start: 0, end: 0 };
+
+    /// A span in `file`.
+    pub fn new(file: u32, start: u32, end: u32) -> Span {
+        Span { file, start, end }
+    }
+
+    /// Whether a source text stands behind this span.
+    pub fn is_known(self) -> bool {
+        self.file != u32::MAX
+    }
+}
+
+/// The text a span points into: a whole file, or the lines of one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Path or pseudo-name (`<stdin>`), shown to the user.
+    pub name: String,
+    /// The text spans index.
+    pub text: String,
+    /// Line number, in the named file, of the first line of `text` (1 for a whole file).
+    pub first_line: u32,
+}
+
+impl SourceFile {
+    /// Line (1-based, in the named file) and column (0-based, in characters) of a byte offset.
+    pub fn line_col(&self, offset: u32) -> (u32, u32) {
+        let offset = (offset as usize).min(self.text.len());
+        let before = &self.text.as_bytes()[..offset];
+        let line = before.iter().filter(|&&b| b == b'\n').count() as u32;
+        let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
+        let col = String::from_utf8_lossy(&before[start..]).chars().count() as u32;
+        (self.first_line + line, col)
+    }
+
+    /// The text of a line by its number in the named file.
+    pub fn line(&self, number: u32) -> &str {
+        let index = number.saturating_sub(self.first_line) as usize;
+        self.text.lines().nth(index).unwrap_or("")
+    }
+}
+
+/// The source files of one compilation, indexed by [`Span::file`].
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<Arc<SourceFile>>,
+}
+
+impl Sources {
+    /// Adds a file and returns its index.
+    pub fn add(&mut self, file: SourceFile) -> u32 {
+        self.files.push(Arc::new(file));
+        (self.files.len() - 1) as u32
+    }
+
+    /// The file a span points into, if there is one.
+    pub fn get(&self, span: Span) -> Option<&SourceFile> {
+        self.files.get(span.file as usize).map(Arc::as_ref)
+    }
+
+    /// File name and line of a span, for traceback entries.
+    pub fn location(&self, span: Span) -> Option<(String, u32)> {
+        let file = self.get(span)?;
+        Some((file.name.clone(), file.line_col(span.start).0))
+    }
+}
+
+/// Which Python exception class a diagnostic becomes (SPEC, Names: errors).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// `weft.TypingError`, also a `TypeError`.
+    Typing,
+    /// `weft.TypingError` that also is an `AttributeError`.
+    Attribute,
+    /// `weft.TypingError` that also is a `NameError`.
+    Name,
+    /// `weft.TypingError` that also is a `ValueError` (shapes known to disagree).
+    Value,
+    /// `weft.TypingError` that also is an `OverflowError`.
+    Overflow,
+    /// `weft.TypingError` that also is a `ZeroDivisionError`.
+    ZeroDivision,
+    /// `weft.TypingError` that also is an `IndexError`.
+    Index,
+    /// `weft.TypingError` that also is an `UnboundLocalError`.
+    Unbound,
+    /// `weft.UnsupportedError`: legal Python or NumPy that Weft does not compile.
+    Unsupported,
+    /// `weft.CompileError`: no source, or source that does not parse.
+    Source,
+    /// `weft.ExecutionPlacementError`, also a `TypeError`.
+    Placement,
+    /// `weft.WeftInternalError`: our own bug.
+    Internal,
+}
+
+/// A span with what is to be said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What stands there ("this is float32[:]"). May be empty.
+    pub text: String,
+}
+
+/// A message for the user. Built by a pass, rendered by [`render`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The exception class.
+    pub kind: ErrorKind,
+    /// One sentence: what is wrong.
+    pub message: String,
+    /// The place with the caret.
+    pub primary: Label,
+    /// Other places that matter, each shown with its own line.
+    pub others: Vec<Label>,
+    /// Facts that explain ("the types are …").
+    pub notes: Vec<String>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic of `kind` at `span`.
+    pub fn new(kind: ErrorKind, span: Span, message: impl Into<String>) -> Diagnostic {
+        let primary = Label { span, text: String::new() };
+        Diagnostic { kind, message: message.into(), primary, others: vec![], notes: vec![], help: None }
+    }
+
+    /// A [`ErrorKind::Typing`] diagnostic.
+    pub fn typing(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(ErrorKind::Typing, span, message)
+    }
+
+    /// A [`ErrorKind::Unsupported`] diagnostic.
+    pub fn unsupported(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(ErrorKind::Unsupported, span, message)
+    }
+
+    /// A [`ErrorKind::Internal`] diagnostic: a broken invariant of ours.
+    pub fn internal(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(ErrorKind::Internal, span, message)
+    }
+
+    /// Says what stands at the primary span.
+    pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
+        self.primary.text = text.into();
+        self
+    }
+
+    /// Adds another place.
+    pub fn other(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.others.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Adds a fact.
+    pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Says what to write instead.
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help = Some(text.into());
+        self
+    }
+}
+
+/// The name of `candidates` nearest to `wanted`, if one is near enough to suggest.
+pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (wanted.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|c| (distance(wanted, c), c))
+        .filter(|&(d, _)| d <= limit)
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut corner = i;
+        row[0] = i + 1;
+        for (j, &cb) in b.iter().enumerate() {
+            let next = (corner + usize::from(ca != cb)).min(row[j] + 1).min(row[j + 1] + 1);
+            corner = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_suggests_only_what_is_near() {
+        assert_eq!(nearest("sinn", ["sin", "cos"]), Some("sin"));
+        assert_eq!(nearest("quantile", ["sin", "cos"]), None);
+    }
+
+    #[test]
+    fn line_and_column_count_from_the_first_line() {
+        let f = SourceFile { name: "f.py".into(), text: "a = 1\nñb = c\n".into(), first_line: 10 };
+        assert_eq!(f.line_col(0), (10, 0));
+        let c = f.text.find('c').unwrap() as u32;
+        assert_eq!(f.line_col(c), (11, 5));
+        assert_eq!(f.line(11), "ñb = c");
+    }
+}

@@ -1,0 +1,135 @@
+//! A device that accepts everything and runs nothing: the least a backend has to do, and a way to measure or test what
+//! lies above one. Memory is real host memory, so copies and fills work; launches do nothing.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use crate::{
+    BackendKind, BackendReport, Device, DeviceInfo, DeviceType, Event, HalError, Kernel, Launch, Program,
+    ProgramSource, Queue, QueueOptions, UsmKind, event, host, native, queue,
+};
+
+struct NullDevice {
+    info: DeviceInfo,
+    this: Weak<NullDevice>,
+}
+
+struct NullQueue {
+    device: Arc<dyn Device>,
+    options: QueueOptions,
+}
+
+struct NullProgram;
+
+struct NullKernel(String);
+
+const MAX_WORK_GROUP_SIZE: u32 = 1024;
+
+/// The null device, listed by discovery or not.
+pub fn device() -> Arc<dyn Device> {
+    static DEVICE: OnceLock<Arc<NullDevice>> = OnceLock::new();
+    DEVICE
+        .get_or_init(|| {
+            let info = DeviceInfo {
+                backend: BackendKind::Null,
+                device_type: DeviceType::Accelerator,
+                name: "null device".to_owned(),
+                vendor: "Weft".to_owned(),
+                compute_units: 1,
+                local_mem_bytes: 1 << 16,
+                max_work_group_size: MAX_WORK_GROUP_SIZE,
+                max_work_item_sizes: [MAX_WORK_GROUP_SIZE; 3],
+                max_argument_bytes: 4096,
+                sub_group_sizes: vec![32],
+                ..native::describe()
+            };
+            Arc::new_cyclic(|this| NullDevice { info, this: this.clone() })
+        })
+        .clone()
+}
+
+pub(crate) fn report() -> BackendReport {
+    let mut report = BackendReport::new(BackendKind::Null);
+    report.found = Some("WEFT_NULL_DEVICE=1".to_owned());
+    report
+}
+
+impl Device for NullDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn alloc(&self, bytes: usize, _kind: UsmKind) -> Result<u64, HalError> {
+        host::alloc(bytes).ok_or_else(|| HalError::OutOfMemory {
+            device: self.info.filter_string(),
+            requested: bytes as u64,
+            free: None,
+            total: self.info.global_mem_bytes,
+        })
+    }
+
+    unsafe fn free(&self, address: u64, _kind: UsmKind) -> Result<(), HalError> {
+        // SAFETY: the caller vouches that `alloc` made it, and `alloc` uses `host::alloc`.
+        unsafe { host::free(address) };
+        Ok(())
+    }
+
+    fn create_queue(&self, options: QueueOptions) -> Result<Arc<dyn Queue>, HalError> {
+        // The device is only ever made inside the Arc that `this` points to, and lives in a static.
+        let device = self.this.upgrade().expect("the null device lives in a static");
+        Ok(Arc::new(NullQueue { device, options }))
+    }
+
+    fn load_program(&self, _source: ProgramSource<'_>) -> Result<Arc<dyn Program>, HalError> {
+        Ok(Arc::new(NullProgram))
+    }
+}
+
+impl Program for NullProgram {
+    fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>, HalError> {
+        Ok(Arc::new(NullKernel(name.to_owned())))
+    }
+}
+
+impl Kernel for NullKernel {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn max_work_group_size(&self) -> u32 {
+        MAX_WORK_GROUP_SIZE
+    }
+}
+
+impl Queue for NullQueue {
+    fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    fn options(&self) -> QueueOptions {
+        self.options
+    }
+
+    unsafe fn launch(&self, launch: &Launch<'_>, waits: &[Event]) -> Result<Event, HalError> {
+        queue::check_launch(launch, self.device.info())?;
+        host::inline(self.options, waits, || ())
+    }
+
+    unsafe fn memcpy(&self, dst: u64, src: u64, bytes: usize, waits: &[Event]) -> Result<Event, HalError> {
+        // SAFETY: passed on to the caller.
+        unsafe { host::memcpy(self.options, dst, src, bytes, waits) }
+    }
+
+    unsafe fn fill(&self, dst: u64, pattern: &[u8], bytes: usize, waits: &[Event]) -> Result<Event, HalError> {
+        // SAFETY: passed on to the caller.
+        unsafe { host::fill(self.options, dst, pattern, bytes, waits) }
+    }
+
+    fn barrier(&self, waits: &[Event]) -> Result<Event, HalError> {
+        event::wait_all(waits)?;
+        Ok(Event::ready())
+    }
+
+    fn wait(&self) -> Result<(), HalError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,328 @@
+//! Running a function: one match per op.
+
+use crate::array::{Memory, indices};
+use crate::scalar::{Scalar, binary, checked, compare, unary};
+use crate::value::{Failure, Pointer, Value};
+use weft_ir::attr::{Access, Unit};
+use weft_ir::{DType, Dim, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
+
+/// Runs the entry. Arrays among the arguments are exploded for a module at stage `loops`, whose results come back
+/// exploded too ([`Value::implode`] puts them together).
+pub fn run(m: &Module, args: Vec<Value>) -> Result<Vec<Value>, Failure> {
+    Frame::new(m, m.entry(), explode(m, args))?.call()
+}
+
+/// Runs a kernel that is the entry once per work-item, row-major. At stage `loops` it is a host function that holds or
+/// launches the work-items itself, and its first parameters are the sizes of the launch.
+pub fn run_kernel(m: &Module, global_size: &[i64], args: Vec<Value>) -> Result<(), Failure> {
+    if m.stage == Stage::Loops {
+        let sizes = global_size.iter().map(|&n| Value::Scalar(Scalar::i64(n)));
+        return run(m, sizes.chain(args).collect()).map(drop);
+    }
+    for item in indices(global_size) {
+        let mut frame = Frame::new(m, m.entry(), args.clone())?;
+        frame.item = item;
+        frame.launch = global_size.into();
+        frame.call()?;
+    }
+    Ok(())
+}
+
+fn explode(m: &Module, args: Vec<Value>) -> Vec<Value> {
+    if m.stage != Stage::Loops {
+        return args;
+    }
+    args.into_iter().flat_map(Value::explode).collect()
+}
+
+/// How a region was left, but by an exception.
+pub(crate) enum Flow {
+    Yield(Vec<Value>),
+    Return(Vec<Value>),
+}
+
+/// A function being run.
+pub(crate) struct Frame<'m> {
+    m: &'m Module,
+    pub(crate) f: &'m Func,
+    /// Latest definition of each value.
+    values: Vec<Option<Value>>,
+    /// Sizes bound to symbols.
+    symbols: Vec<Option<i64>>,
+    /// Position in the enclosing `nt.elementwise`.
+    pub(crate) position: Vec<i64>,
+    /// Index of this work-item, before stage `loops`.
+    item: Vec<i64>,
+    /// Size of the launch, before stage `loops`.
+    launch: Vec<i64>,
+}
+
+type Done<T = ()> = Result<T, Failure>;
+
+impl<'m> Frame<'m> {
+    fn new(m: &'m Module, f: &'m Func, args: Vec<Value>) -> Done<Frame<'m>> {
+        let mut frame = Frame {
+            m,
+            f,
+            values: vec![None; f.values.len()],
+            symbols: vec![None; f.symbols as usize],
+            position: vec![],
+            item: vec![],
+            launch: vec![],
+        };
+        if args.len() != f.params().len() {
+            let message = format!("@{} takes {} arguments, not {}", f.name, f.params().len(), args.len());
+            return Err(Failure::fault(message));
+        }
+        for (&p, arg) in f.params().iter().zip(args) {
+            frame.check_argument(f.ty(p), &arg)?;
+            frame.set(p, arg);
+        }
+        Ok(frame)
+    }
+
+    fn call(&mut self) -> Done<Vec<Value>> {
+        match self.region(self.f.body, vec![])? {
+            Flow::Return(values) => Ok(values),
+            Flow::Yield(_) => Err(Failure::fault("a function yields")),
+        }
+    }
+
+    /// Whether an argument keeps what its parameter's type promises; binds the type's symbols.
+    fn check_argument(&mut self, ty: &Type, arg: &Value) -> Done {
+        let fits = match (ty, arg) {
+            (Type::Mem(d, _), Value::Pointer(p)) => p.dtype == *d,
+            (Type::Owner, Value::Owner(_)) => true,
+            (_, Value::Scalar(s)) => ty.scalar_dtype() == s.dtype(),
+            (Type::Tensor(t), Value::Array(a)) => {
+                t.dtype == a.dtype
+                    && t.rank() == a.shape.len()
+                    && a.has_layout(t.layout)
+                    && t.dims.iter().zip(&a.shape).all(|(d, &n)| match *d {
+                        Dim::Const(c) => c as i64 == n,
+                        Dim::Sym(s) => *self.symbols[s as usize].get_or_insert(n) == n,
+                    })
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(Failure::fault(format!("argument {arg:?} does not fit its type {ty}"))) }
+    }
+
+    pub(crate) fn get(&self, v: ValueId) -> Done<&Value> {
+        self.values[v.index()].as_ref().ok_or_else(|| Failure::fault(format!("{v:?} has no value yet")))
+    }
+
+    fn set(&mut self, v: ValueId, value: Value) {
+        self.values[v.index()] = Some(value);
+    }
+
+    pub(crate) fn operand(&self, op: OpId, i: usize) -> Done<&Value> {
+        self.get(self.f.op(op).operands[i])
+    }
+
+    fn operands(&self, values: &[ValueId]) -> Done<Vec<Value>> {
+        values.iter().map(|&v| self.get(v).cloned()).collect()
+    }
+
+    /// The size a dimension of a type stands for.
+    pub(crate) fn size(&self, d: Dim) -> Done<i64> {
+        match d {
+            Dim::Const(n) => Ok(n as i64),
+            Dim::Sym(s) => self.symbols[s as usize].ok_or_else(|| Failure::fault(format!("{d} is not bound"))),
+        }
+    }
+
+    pub(crate) fn region(&mut self, id: RegionId, args: Vec<Value>) -> Done<Flow> {
+        let data = self.f.region(id);
+        // The body's arguments are the parameters, which have their values already.
+        for (&v, arg) in data.args.iter().zip(args) {
+            self.set(v, arg);
+        }
+        for &op in &data.ops {
+            if let Some(flow) = self.op(op)? {
+                return Ok(flow);
+            }
+        }
+        Err(Failure::fault("a region without terminator"))
+    }
+
+    /// Runs one op; a flow leaves the region.
+    fn op(&mut self, id: OpId) -> Done<Option<Flow>> {
+        let data = self.f.op(id);
+        let results = match &data.op {
+            Op::Yield => return Ok(Some(Flow::Yield(self.operands(&data.operands)?))),
+            Op::Return => return Ok(Some(Flow::Return(self.operands(&data.operands)?))),
+            Op::Raise { site } => {
+                let args = self.operands(&data.operands)?;
+                let args = args.iter().map(|v| Ok(v.scalar()?.raise_bits())).collect::<Done<Vec<u64>>>()?;
+                return Err(Failure::Raised { site: *site, args });
+            }
+            Op::ScfIf => {
+                let Scalar::Bool(c) = self.operand(id, 0)?.scalar()? else {
+                    return Err(Failure::fault("a condition that is no bool"));
+                };
+                match self.region(data.regions[usize::from(!c)], vec![])? {
+                    Flow::Yield(values) => values,
+                    leave => return Ok(Some(leave)),
+                }
+            }
+            Op::ScfFor => match self.counted_loop(id)? {
+                Flow::Yield(values) => values,
+                leave => return Ok(Some(leave)),
+            },
+            Op::NtElementwise => self.elementwise(id)?,
+            Op::EnvRegion { .. } => match self.region(data.regions[0], self.operands(&data.operands)?)? {
+                Flow::Yield(values) => values,
+                Flow::Return(_) => return Err(Failure::fault("a return out of an env.region")),
+            },
+            Op::ParFor { .. } | Op::SimtItems => {
+                let sizes = self.operands(&data.operands)?.iter().map(Value::int).collect::<Done<Vec<i64>>>()?;
+                let ty = self.f.ty(data.operands[0]).scalar_dtype().unwrap_or(DType::I64);
+                for index in indices(&sizes) {
+                    let index = index.into_iter().map(|i| Value::Scalar(Scalar::Int(ty, i.into()))).collect();
+                    // A return ends this work-item only.
+                    self.region(data.regions[0], index)?;
+                }
+                vec![]
+            }
+            Op::SimtLaunch { kernel, dims } => {
+                let args = self.operands(&data.operands[*dims as usize..])?;
+                let callee = self.m.func(kernel).ok_or_else(|| Failure::fault(format!("no kernel @{kernel}")))?;
+                Frame::new(self.m, callee, args)?.call()?
+            }
+            _ => self.leaf(id).map_err(|failure| match failure {
+                Failure::Fault(message) => Failure::Fault(format!("{} in @{}: {message}", data.op.name(), self.f.name)),
+                raised => raised,
+            })?,
+        };
+        if results.len() != data.results.len() {
+            return Err(Failure::fault(format!("{} gave {} results", data.op.name(), results.len())));
+        }
+        for (&v, value) in data.results.iter().zip(results) {
+            self.set(v, value);
+        }
+        Ok(None)
+    }
+
+    fn counted_loop(&mut self, id: OpId) -> Done<Flow> {
+        let data = self.f.op(id);
+        let [lo, hi, step] = [0, 1, 2].map(|i| self.operand(id, i).and_then(Value::int));
+        let (mut i, hi, step) = (i128::from(lo?), i128::from(hi?), i128::from(step?));
+        let dtype = self.f.ty(data.operands[0]).scalar_dtype().unwrap_or(DType::I64);
+        let mut carried = self.operands(&data.operands[3..])?;
+        if step == 0 {
+            return Err(Failure::fault("scf.for with step 0"));
+        }
+        while if step > 0 { i < hi } else { i > hi } {
+            let mut args = vec![Value::Scalar(Scalar::Int(dtype, i))];
+            args.append(&mut carried);
+            match self.region(data.regions[0], args)? {
+                Flow::Yield(values) => carried = values,
+                leave => return Ok(leave),
+            }
+            i += step;
+        }
+        Ok(Flow::Yield(carried))
+    }
+
+    /// Ops without regions and without control flow.
+    fn leaf(&mut self, id: OpId) -> Done<Vec<Value>> {
+        let data = self.f.op(id);
+        let scalar = |i: usize| self.operand(id, i)?.scalar();
+        let result_dtype = || {
+            let ty = self.f.ty(data.results[0]);
+            ty.scalar_dtype().ok_or_else(|| Failure::fault(format!("{ty} is no scalar")))
+        };
+        let one = |s: Scalar| vec![Value::Scalar(s)];
+        Ok(match &data.op {
+            Op::ShapeBind { dim } => {
+                let n = self.operand(id, 0)?.int()?;
+                let Dim::Sym(s) = dim else { return Err(Failure::fault("a constant is bound")) };
+                if n < 0 {
+                    return Err(Failure::fault(format!("{dim} bound to {n}")));
+                }
+                self.symbols[*s as usize] = Some(n);
+                vec![]
+            }
+            Op::Const { value } => match self.f.ty(data.results[0]) {
+                Type::Py(weft_ir::Weak::None) => one(Scalar::None),
+                _ => one(Scalar::from_const(value, result_dtype()?)?),
+            },
+            Op::Cmp { is } => one(compare(*is, scalar(0)?, scalar(1)?)?),
+            Op::Select => {
+                let Scalar::Bool(c) = scalar(0)? else { return Err(Failure::fault("a condition that is no bool")) };
+                vec![self.operand(id, if c { 1 } else { 2 })?.clone()]
+            }
+            Op::Cast => one(scalar(0)?.cast(result_dtype()?)?),
+            Op::Checked { op, site } => match checked(*op, scalar(0)?, scalar(1)?)? {
+                Some(value) => one(value),
+                None => return Err(Failure::Raised { site: *site, args: vec![] }),
+            },
+            Op::SimtGlobalId { dim } => one(Scalar::i64(self.of_launch(&self.item, *dim)?)),
+            Op::SimtGlobalSize { dim } => one(Scalar::i64(self.of_launch(&self.launch, *dim)?)),
+            op if op.dialect() == "nt" || matches!(op, Op::EnvTransfer { .. }) => self.nt(id)?,
+            op if op.dialect() == "mem" => self.mem(id)?,
+            op if matches!(op.dialect(), "arith" | "math") => match data.operands.len() {
+                1 => one(unary(op, scalar(0)?)?),
+                _ => one(binary(op, scalar(0)?, scalar(1)?)?),
+            },
+            _ => return Err(Failure::fault("the interpreter does not know the op")),
+        })
+    }
+
+    fn of_launch(&self, sizes: &[i64], dim: u32) -> Done<i64> {
+        sizes.get(dim as usize).copied().ok_or_else(|| Failure::fault("the launch has no such dimension"))
+    }
+
+    /// Pointers and owners.
+    fn mem(&mut self, id: OpId) -> Done<Vec<Value>> {
+        let data = self.f.op(id);
+        let pointer = |i: usize| match self.operand(id, i)? {
+            Value::Pointer(p) => Ok(p.clone()),
+            other => Err(Failure::fault(format!("{other:?} where a pointer belongs"))),
+        };
+        let address = |p: &Pointer, index: i64, unit: Unit| match unit {
+            Unit::Element => p.offset + index * p.dtype.size() as i64,
+            Unit::Byte => p.offset + index,
+        };
+        Ok(match &data.op {
+            Op::MemLoad { unit } => {
+                let p = pointer(0)?;
+                let at = address(&p, self.operand(id, 1)?.int()?, *unit);
+                vec![Value::Scalar(p.memory.load(at, p.dtype)?)]
+            }
+            Op::MemStore { unit } => {
+                let p = pointer(1)?;
+                let at = address(&p, self.operand(id, 2)?.int()?, *unit);
+                p.memory.store(at, self.operand(id, 0)?.scalar()?)?;
+                vec![]
+            }
+            Op::MemAlloc { .. } => {
+                let bytes = self.operand(id, 0)?.int()?;
+                let bytes = usize::try_from(bytes).map_err(|_| Failure::fault(format!("{bytes} bytes asked for")))?;
+                self.made(id, Memory::fresh(bytes), 0)?
+            }
+            Op::MemRelease => {
+                let Value::Owner(memory) = self.operand(id, 0)? else {
+                    return Err(Failure::fault("a release of no owner"));
+                };
+                memory.release()?;
+                vec![]
+            }
+            Op::MemNeed { mode, .. } => {
+                let p = pointer(0)?;
+                // As for env.transfer: a copy to read, the array itself to write.
+                let memory = if *mode == Access::Read { p.memory.copy() } else { p.memory.share() };
+                self.made(id, memory, p.offset)?
+            }
+            _ => return Err(Failure::fault("the interpreter does not know the op")),
+        })
+    }
+
+    fn made(&self, id: OpId, memory: Memory, offset: i64) -> Done<Vec<Value>> {
+        let Type::Mem(dtype, _) = *self.f.ty(self.f.op(id).results[0]) else {
+            return Err(Failure::fault("the result is no pointer"));
+        };
+        Ok(vec![Value::Pointer(Pointer { memory: memory.clone(), offset, dtype }), Value::Owner(memory)])
+    }
+}

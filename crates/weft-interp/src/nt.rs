@@ -1,0 +1,112 @@
+//! Whole-array ops, and transfers between places.
+
+use crate::array::{Array, indices};
+use crate::exec::{Flow, Frame};
+use crate::scalar::Scalar;
+use crate::value::{Failure, Value};
+use weft_ir::attr::Access;
+use weft_ir::{Op, OpId, TensorType, ValueId};
+
+impl<'m> Frame<'m> {
+    fn tensor_type(&self, v: ValueId) -> Result<&'m TensorType, Failure> {
+        let ty = self.f.ty(v);
+        ty.as_tensor().ok_or_else(|| Failure::fault(format!("{ty} is no array type")))
+    }
+
+    fn shape_of(&self, t: &TensorType) -> Result<Vec<i64>, Failure> {
+        t.dims.iter().map(|&d| self.size(d)).collect()
+    }
+
+    /// Every position in row-major order, so that the first position that raises decides.
+    pub(crate) fn elementwise(&mut self, id: OpId) -> Result<Vec<Value>, Failure> {
+        let data = self.f.op(id);
+        let mut outputs = vec![];
+        for &v in &data.results {
+            let t = self.tensor_type(v)?;
+            outputs.push(Array::fresh(&self.shape_of(t)?, t.dtype, t.layout));
+        }
+        for &v in &data.operands {
+            let Value::Array(a) = self.get(v)? else { continue };
+            let promised = self.shape_of(self.tensor_type(v)?)?;
+            if a.shape != promised {
+                let message = format!("an array of sizes {:?} has the type's {promised:?}", a.shape);
+                return Err(Failure::fault(message));
+            }
+        }
+        let outer = std::mem::take(&mut self.position);
+        for position in indices(&outputs[0].shape) {
+            let mut args = vec![];
+            for &v in &data.operands {
+                args.push(match self.get(v)? {
+                    Value::Array(a) => Value::Scalar(a.load_broadcast(&position)?),
+                    scalar => scalar.clone(),
+                });
+            }
+            self.position.clone_from(&position);
+            let Flow::Yield(elements) = self.region(data.regions[0], args)? else {
+                return Err(Failure::fault("a return out of an nt.elementwise"));
+            };
+            for (output, element) in outputs.iter().zip(&elements) {
+                output.store(&position, element.scalar()?)?;
+            }
+        }
+        self.position = outer;
+        Ok(outputs.into_iter().map(Value::Array).collect())
+    }
+
+    /// Indices of an `nt.load` or `nt.store` of `a`, negative ones counted from the end.
+    fn index(&self, a: &Array, operands: &[ValueId], wrap: bool) -> Result<Vec<i64>, Failure> {
+        let mut index = vec![];
+        for (&v, &n) in operands.iter().zip(&a.shape) {
+            let i = self.get(v)?.int()?;
+            index.push(if wrap && i < 0 { i + n } else { i });
+        }
+        Ok(index)
+    }
+
+    /// Ops without regions.
+    pub(crate) fn nt(&mut self, id: OpId) -> Result<Vec<Value>, Failure> {
+        let data = self.f.op(id);
+        let one = |s: Scalar| vec![Value::Scalar(s)];
+        Ok(match &data.op {
+            Op::NtPosition { dim } => {
+                let i = self.position.get(*dim as usize);
+                one(Scalar::i64(*i.ok_or_else(|| Failure::fault("no position along this dimension"))?))
+            }
+            Op::NtRefine { site } => {
+                let a = self.operand(id, 0)?.array()?;
+                if a.shape != self.shape_of(self.tensor_type(data.results[0])?)? {
+                    let mut args = vec![];
+                    for &v in &data.operands {
+                        args.extend(self.get(v)?.array()?.shape.iter().map(|&n| n as u64));
+                    }
+                    return Err(Failure::Raised { site: *site, args });
+                }
+                vec![Value::Array(a.clone())]
+            }
+            Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
+            Op::NtItem => one(self.operand(id, 0)?.array()?.load(&[])?),
+            Op::NtLoad { wrap } => {
+                let a = self.operand(id, 0)?.array()?;
+                one(a.load(&self.index(a, &data.operands[1..], *wrap)?)?)
+            }
+            Op::NtStore { wrap } => {
+                let a = self.operand(id, 1)?.array()?;
+                a.store(&self.index(a, &data.operands[2..], *wrap)?, self.operand(id, 0)?.scalar()?)?;
+                vec![]
+            }
+            Op::EnvTransfer { mode } => {
+                let a = self.operand(id, 0)?.array()?;
+                if *mode != Access::Read {
+                    return Ok(vec![Value::Array(a.clone())]);
+                }
+                let copy = Array::fresh(&a.shape, a.dtype, self.tensor_type(data.results[0])?.layout);
+                for index in indices(&a.shape) {
+                    copy.store(&index, a.load(&index)?)?;
+                }
+                vec![Value::Array(copy)]
+            }
+            _ => return Err(Failure::fault("the interpreter does not know the op")),
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! Attributes: typed fields of ops, each with one text form.
+
+use crate::read::{ReadError, Reader};
+use crate::types::{Dim, Place};
+use std::fmt::Write;
+
+/// A value that an op's attribute can hold.
+pub trait Attr: Sized {
+    /// Appends the text form.
+    fn print(&self, out: &mut String);
+    /// Reads the text form back.
+    fn read(r: &mut Reader<'_>) -> Result<Self, ReadError>;
+}
+
+/// A compile-time constant. Python ints beyond 128 bits are refused by the front end.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Const {
+    Int(i128),
+    Float(f64),
+    Bool(bool),
+    Str(String),
+    None,
+}
+
+impl Attr for Const {
+    fn print(&self, out: &mut String) {
+        let _ = match self {
+            Const::Int(v) => write!(out, "{v}"),
+            // Bits, so that nan payloads and the sign of zero survive; decimal for people.
+            Const::Float(v) if v.is_finite() => write!(out, "{v:?}"),
+            Const::Float(v) => write!(out, "float 0x{:016x}", v.to_bits()),
+            Const::Bool(v) => write!(out, "{v}"),
+            Const::Str(s) => write!(out, "{s:?}"),
+            Const::None => write!(out, "none"),
+        };
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Const, ReadError> {
+        if r.peek_is("\"") {
+            return Ok(Const::Str(r.string()?));
+        }
+        let word = r.word()?;
+        Ok(match word {
+            "true" => Const::Bool(true),
+            "false" => Const::Bool(false),
+            "none" => Const::None,
+            "float" => {
+                let bits = r.word()?;
+                let bits = bits.strip_prefix("0x").and_then(|h| u64::from_str_radix(h, 16).ok());
+                Const::Float(f64::from_bits(bits.ok_or_else(|| r.error("hexadecimal bits"))?))
+            }
+            w => match w.parse::<i128>() {
+                Ok(v) => Const::Int(v),
+                Err(_) => Const::Float(w.parse().map_err(|_| r.error("a constant"))?),
+            },
+        })
+    }
+}
+
+impl Attr for String {
+    fn print(&self, out: &mut String) {
+        let _ = write!(out, "{self:?}");
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<String, ReadError> {
+        r.string()
+    }
+}
+
+macro_rules! attr_by_word {
+    ($($ty:ty, $what:literal;)*) => {$(
+        impl Attr for $ty {
+            fn print(&self, out: &mut String) {
+                let _ = write!(out, "{self}");
+            }
+            fn read(r: &mut Reader<'_>) -> Result<$ty, ReadError> {
+                r.word()?.parse().map_err(|_| r.error($what))
+            }
+        }
+    )*};
+}
+
+attr_by_word! {
+    u32, "a number";
+    bool, "true or false";
+}
+
+impl Attr for Place {
+    fn print(&self, out: &mut String) {
+        let _ = write!(out, "{self}");
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Place, ReadError> {
+        r.place()
+    }
+}
+
+impl Attr for Dim {
+    fn print(&self, out: &mut String) {
+        let _ = write!(out, "{self}");
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Dim, ReadError> {
+        let word = r.word()?;
+        let dim = match word.strip_prefix('?') {
+            Some(n) => n.parse().map(Dim::Sym),
+            None => word.parse().map(Dim::Const),
+        };
+        dim.map_err(|_| r.error("a dimension"))
+    }
+}
+
+impl<T: Attr> Attr for Vec<T> {
+    fn print(&self, out: &mut String) {
+        out.push('[');
+        for (i, v) in self.iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            v.print(out);
+        }
+        out.push(']');
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Vec<T>, ReadError> {
+        r.expect("[")?;
+        let mut out = vec![];
+        while !r.eat("]") {
+            if !out.is_empty() {
+                r.expect(",")?;
+            }
+            out.push(T::read(r)?);
+        }
+        Ok(out)
+    }
+}
+
+/// Declares an enum whose text form is a quoted word.
+macro_rules! attr_enum {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)]
+        pub enum $name { $($variant),* }
+
+        impl $name {
+            /// Text form.
+            pub fn text(self) -> &'static str {
+                match self { $($name::$variant => $text),* }
+            }
+
+            /// The variant with this text form.
+            pub fn from_text(text: &str) -> Option<$name> {
+                match text { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+
+        impl Attr for $name {
+            fn print(&self, out: &mut String) {
+                let _ = write!(out, "{:?}", self.text());
+            }
+            fn read(r: &mut Reader<'_>) -> Result<$name, ReadError> {
+                $name::from_text(&r.string()?).ok_or_else(|| r.error(stringify!($name)))
+            }
+        }
+    };
+}
+
+attr_enum! {
+    /// Python's binary operators.
+    BinOp {
+        Add = "+", Sub = "-", Mul = "*", Div = "/", FloorDiv = "//", Mod = "%", Pow = "**", MatMul = "@",
+        And = "&", Or = "|", Xor = "^", Shl = "<<", Shr = ">>",
+    }
+}
+
+attr_enum! {
+    /// Python's unary operators.
+    UnaryOp { Neg = "-", Pos = "+", Invert = "~", Not = "not" }
+}
+
+attr_enum! {
+    /// Comparisons.
+    CmpOp { Lt = "<", Le = "<=", Gt = ">", Ge = ">=", Eq = "==", Ne = "!=", Is = "is", IsNot = "is not", In = "in", NotIn = "not in" }
+}
+
+attr_enum! {
+    /// How a transferred array will be used where it goes.
+    Access { Read = "read", WriteAll = "write_all", Update = "update" }
+}
+
+attr_enum! {
+    /// What an index of `mem.load` and `mem.store` counts.
+    Unit { Element = "element", Byte = "byte" }
+}

@@ -1,0 +1,249 @@
+//! Functions: arenas of ops, values and regions, addressed by `u32` ids.
+//!
+//! A region is one list of ops with arguments; there is no CFG and no phi. Ids are never reused:
+//! a removed op is simply in no region's list any more, and the next lowering rebuilds without it.
+
+use crate::ops::{Effects, Op};
+use crate::site::Site;
+use crate::types::Type;
+use smallvec::SmallVec;
+use weft_diag::Span;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// Position in its arena.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}{}", stringify!($name), self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// An op of a function.
+    OpId;
+    /// A value of a function.
+    ValueId;
+    /// A region of a function.
+    RegionId;
+}
+
+/// How far a module has been lowered, and so which dialects it may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Stage {
+    Py,
+    Ntensor,
+    Placed,
+    Fused,
+    Loops,
+}
+
+impl Stage {
+    /// Every stage, in order.
+    pub const ALL: [Stage; 5] = [Stage::Py, Stage::Ntensor, Stage::Placed, Stage::Fused, Stage::Loops];
+
+    /// Name in text.
+    pub fn name(self) -> &'static str {
+        ["py", "ntensor", "placed", "fused", "loops"][self as usize]
+    }
+
+    /// The stage with this name.
+    pub fn from_name(name: &str) -> Option<Stage> {
+        Stage::ALL.into_iter().find(|s| s.name() == name)
+    }
+}
+
+/// An op: attributes in `op`, everything else in uniform lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpData {
+    /// Kind and attributes.
+    pub op: Op,
+    /// Values used.
+    pub operands: SmallVec<[ValueId; 4]>,
+    /// Values defined.
+    pub results: SmallVec<[ValueId; 2]>,
+    /// Regions held.
+    pub regions: SmallVec<[RegionId; 2]>,
+    /// The user's expression.
+    pub span: Span,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueData {
+    /// Its type.
+    pub ty: Type,
+    /// A name to print, unique or empty (then the id is printed).
+    pub name: String,
+}
+
+/// One list of ops with arguments.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct RegionData {
+    /// Arguments.
+    pub args: Vec<ValueId>,
+    /// Ops in order; the last one is a terminator.
+    pub ops: Vec<OpId>,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Func {
+    /// Name without `@`.
+    pub name: String,
+    /// A kernel: its body runs once per work-item.
+    pub kernel: bool,
+    /// Result types (empty at stage `py`).
+    pub results: Vec<Type>,
+    /// Body; its arguments are the parameters.
+    pub body: RegionId,
+    /// Ops.
+    pub ops: Vec<OpData>,
+    /// Values.
+    pub values: Vec<ValueData>,
+    /// Regions.
+    pub regions: Vec<RegionData>,
+    /// Number of size symbols in use: the next fresh one.
+    pub symbols: u32,
+}
+
+impl Func {
+    /// An empty function.
+    pub fn new(name: &str) -> Func {
+        Func {
+            name: name.into(),
+            kernel: false,
+            results: vec![],
+            body: RegionId(0),
+            ops: vec![],
+            values: vec![],
+            regions: vec![RegionData::default()],
+            symbols: 0,
+        }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &[ValueId] {
+        &self.region(self.body).args
+    }
+
+    /// An op.
+    pub fn op(&self, id: OpId) -> &OpData {
+        &self.ops[id.index()]
+    }
+
+    /// A region.
+    pub fn region(&self, id: RegionId) -> &RegionData {
+        &self.regions[id.index()]
+    }
+
+    /// A value's type.
+    pub fn ty(&self, id: ValueId) -> &Type {
+        &self.values[id.index()].ty
+    }
+
+    /// A new value that nothing defines yet.
+    pub fn new_value(&mut self, ty: Type) -> ValueId {
+        self.values.push(ValueData { ty, name: String::new() });
+        ValueId((self.values.len() - 1) as u32)
+    }
+
+    /// A new, empty region.
+    pub fn new_region(&mut self) -> RegionId {
+        self.regions.push(RegionData::default());
+        RegionId((self.regions.len() - 1) as u32)
+    }
+
+    /// A fresh size symbol.
+    pub fn new_symbol(&mut self) -> u32 {
+        self.symbols += 1;
+        self.symbols - 1
+    }
+
+    /// Effects of an op with those of its regions. A region's own terminators do not leave the op, except `return`.
+    pub fn effects(&self, id: OpId) -> Effects {
+        let data = self.op(id);
+        let mut all = data.op.effects();
+        for &region in &data.regions {
+            for &inner in &self.region(region).ops {
+                let mut e = self.effects(inner);
+                e.exits &= !matches!(self.op(inner).op, Op::Yield | Op::Raise { .. });
+                all = all.union(e);
+            }
+        }
+        all
+    }
+
+    /// Calls `visit` on every live op, outer before inner, in order.
+    pub fn walk(&self, visit: &mut dyn FnMut(OpId)) {
+        self.walk_region(self.body, visit);
+    }
+
+    /// [`Func::walk`] below one region.
+    pub fn walk_region(&self, region: RegionId, visit: &mut dyn FnMut(OpId)) {
+        for &op in &self.region(region).ops {
+            visit(op);
+            for &inner in &self.op(op).regions {
+                self.walk_region(inner, visit);
+            }
+        }
+    }
+
+    /// How often each value is used by a live op, by value index.
+    pub fn use_counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.values.len()];
+        self.walk(&mut |op| {
+            for v in &self.op(op).operands {
+                counts[v.index()] += 1;
+            }
+        });
+        counts
+    }
+
+    /// Number of live ops.
+    pub fn op_count(&self) -> usize {
+        let mut n = 0;
+        self.walk(&mut |_| n += 1);
+        n
+    }
+}
+
+/// Functions at one stage, with the sites their raises name. Function 0 is the entry.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// How far lowered.
+    pub stage: Stage,
+    /// Functions; the first is the entry, the others are kernels it launches.
+    pub funcs: Vec<Func>,
+    /// Raise sites.
+    pub sites: Vec<Site>,
+}
+
+impl Module {
+    /// A module of one function.
+    pub fn new(stage: Stage, func: Func) -> Module {
+        Module { stage, funcs: vec![func], sites: vec![] }
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> &Func {
+        &self.funcs[0]
+    }
+
+    /// A function by name.
+    pub fn func(&self, name: &str) -> Option<&Func> {
+        self.funcs.iter().find(|f| f.name == name)
+    }
+}

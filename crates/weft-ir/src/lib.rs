@@ -1,0 +1,32 @@
+//! The one intermediate representation, and the rules that compiler and tensors share.
+//!
+//! A [`Module`] holds functions at one [`Stage`]; a [`Func`] is arenas of ops, values and regions;
+//! a region is one list of ops with arguments (no CFG). Read in this order:
+//!
+//! 1. [`types`]: dtypes, weak Python scalars, tensors with symbolic sizes and a place.
+//! 2. [`ops`]: the table that declares every op once.
+//! 3. [`func`]: functions, regions, values; [`build`]: making them.
+//! 4. [`print`] and [`read`]: the text form, which round-trips.
+//! 5. [`verify`]: the invariants, in three rings.
+//! 6. [`rules`]: NumPy 2's dtype, shape and placement rules as plain functions.
+//!
+//! This crate knows no device, no Python object and no LLVM.
+
+#![deny(missing_docs)]
+
+pub mod attr;
+pub mod build;
+pub mod func;
+pub mod ops;
+pub mod print;
+pub mod read;
+pub mod rules;
+pub mod site;
+pub mod types;
+pub mod verify;
+
+pub use build::Builder;
+pub use func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
+pub use ops::Op;
+pub use site::{ExcClass, Site};
+pub use types::{DType, Dim, Layout, Place, Space, TensorType, Type, Weak};

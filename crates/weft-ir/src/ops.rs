@@ -1,0 +1,322 @@
+//! The table that declares every op once: name, attributes, counts, effects, meaning.
+//!
+//! From it come the enum, the names, the printer's and the reader's attributes, the counts the
+//! verifier checks and the reference page (`weft-opt --ops`): they cannot drift. The enum holds
+//! attributes only; operands, results and regions are uniform lists in [`crate::func::OpData`].
+
+use crate::attr::{Access, Attr, BinOp, CmpOp, Const, UnaryOp, Unit};
+use crate::read::{ReadError, Reader};
+use crate::types::{Dim, Place};
+
+/// What an op may do besides computing its results. Regions add their ops' effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Effects {
+    /// Reads memory.
+    pub reads: bool,
+    /// Writes memory.
+    pub writes: bool,
+    /// Its array result is new memory that nothing else names.
+    pub fresh: bool,
+    /// May leave with an exception.
+    pub may_raise: bool,
+    /// Ends its region.
+    pub exits: bool,
+}
+
+impl Effects {
+    /// No effect at all: may be removed, repeated, moved.
+    pub const PURE: Effects = Effects { reads: false, writes: false, fresh: false, may_raise: false, exits: false };
+
+    /// Both.
+    pub fn union(self, o: Effects) -> Effects {
+        Effects {
+            reads: self.reads | o.reads,
+            writes: self.writes | o.writes,
+            fresh: self.fresh | o.fresh,
+            may_raise: self.may_raise | o.may_raise,
+            exits: self.exits | o.exits,
+        }
+    }
+
+    /// Whether an unused op with these effects can go.
+    pub fn removable(self) -> bool {
+        !self.writes && !self.may_raise && !self.exits
+    }
+}
+
+/// A count of operands or results in the table: exactly `n`, or at least `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// This many.
+    Exactly(usize),
+    /// This many or more.
+    AtLeast(usize),
+}
+
+impl Count {
+    /// Whether `n` fits.
+    pub fn admits(self, n: usize) -> bool {
+        match self {
+            Count::Exactly(k) => n == k,
+            Count::AtLeast(k) => n >= k,
+        }
+    }
+}
+
+/// One row of the reference page.
+#[derive(Clone, Copy, Debug)]
+pub struct OpDoc {
+    /// Text name.
+    pub name: &'static str,
+    /// Meaning.
+    pub doc: &'static str,
+}
+
+macro_rules! count {
+    ($n:literal) => {
+        Count::Exactly($n)
+    };
+    (($n:literal +)) => {
+        Count::AtLeast($n)
+    };
+}
+
+macro_rules! effects {
+    (pure) => { Effects::PURE };
+    ($($e:ident)+) => { Effects { $($e: true,)+ ..Effects::PURE } };
+}
+
+macro_rules! ops {
+    ($( $(#[doc = $doc:literal])+ $variant:ident $name:literal $({ $($attr:ident: $ty:ty),* })?: $ins:tt -> $outs:tt, regions $regions:tt, $($effect:ident)+; )*) => {
+        /// Every op of every stage. See the table for what each means.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Op { $( $(#[doc = $doc])+ $variant $({ $($attr: $ty),* })? ),* }
+
+        impl Op {
+            /// The table, for the reference page.
+            pub const DOCS: &'static [OpDoc] = &[ $(OpDoc { name: $name, doc: concat!($($doc),+) }),* ];
+
+            /// Text name; the dialect is the part before the dot.
+            pub fn name(&self) -> &'static str {
+                match self { $(Op::$variant { .. } => $name),* }
+            }
+
+            /// Effects of the op itself, without its regions.
+            pub fn effects(&self) -> Effects {
+                match self { $(Op::$variant { .. } => effects!($($effect)+)),* }
+            }
+
+            /// Allowed numbers of operands, results and regions.
+            pub fn counts(&self) -> (Count, Count, Count) {
+                match self { $(Op::$variant { .. } => (count!($ins), count!($outs), count!($regions))),* }
+            }
+
+            /// Appends `name=value` pairs.
+            pub(crate) fn print_attrs(&self, out: &mut String) {
+                #[allow(unused_variables)]
+                match self { $(Op::$variant { $($($attr),*)? } => {
+                    $($(
+                        if !out.ends_with("<{") { out.push_str(", "); }
+                        out.push_str(concat!(stringify!($attr), "="));
+                        Attr::print($attr, out);
+                    )*)?
+                })* }
+            }
+
+            /// Reads the attributes of the op called `name`.
+            pub(crate) fn read_attrs(name: &str, r: &mut Reader<'_>) -> Result<Op, ReadError> {
+                match name {
+                    $($name => Ok(Op::$variant { $($($attr: r.attr(stringify!($attr))?),*)? }),)*
+                    _ => Err(r.error("the name of an op")),
+                }
+            }
+        }
+    };
+}
+
+ops! {
+    // ---- py: one op per Python operation, untyped -------------------------------------------
+    /// A literal.
+    PyConst "py.const" { value: Const }: 0 -> 1, regions 0, pure;
+    /// A global or closure name, or a dotted path from one (`np.sin`). Resolved by `infer`.
+    PyGlobal "py.global" { path: String }: 0 -> 1, regions 0, pure;
+    /// A local name that no path has assigned yet: using it raises.
+    PyUnbound "py.unbound" { name: String }: 0 -> 1, regions 0, pure;
+    /// `x.name`.
+    PyAttr "py.attr" { name: String }: 1 -> 1, regions 0, may_raise;
+    /// `a op b`; `inplace` for augmented assignment.
+    PyBinop "py.binop" { op: BinOp, inplace: bool }: 2 -> 1, regions 0, may_raise;
+    /// `op a`.
+    PyUnary "py.unary" { op: UnaryOp }: 1 -> 1, regions 0, may_raise;
+    /// `a op b`, one link of a comparison.
+    PyCompare "py.compare" { op: CmpOp }: 2 -> 1, regions 0, may_raise;
+    /// Truth value of a condition.
+    PyTruth "py.truth": 1 -> 1, regions 0, may_raise;
+    /// `f(args…)`: operand 0 is the callee; the last `keywords.len()` operands are by keyword.
+    PyCall "py.call" { keywords: Vec<String> }: (1+) -> 1, regions 0, reads writes may_raise;
+    /// `x[i, …]`: operand 0 is the base.
+    PyIndex "py.index": (2+) -> 1, regions 0, reads may_raise;
+    /// `x[i, …] = v`: operands are v, x, i….
+    PySetIndex "py.setindex": (3+) -> 0, regions 0, writes may_raise;
+    /// `(a, b, …)`.
+    PyTuple "py.tuple": (0+) -> 1, regions 0, pure;
+    /// `n` values out of one.
+    PyUnpack "py.unpack": 1 -> (1+), regions 0, may_raise;
+    /// `for item in iter`: operands are iter, inits…; region `^(item, carried…)` yields carried….
+    PyFor "py.for": (1+) -> (0+), regions 1, may_raise;
+
+    // ---- scf: structured control flow, every stage ------------------------------------------
+    /// Two regions, each yielding the results (or leaving).
+    ScfIf "scf.if": 1 -> (0+), regions 2, pure;
+    /// `for i in range(lo, hi, step)`: operands lo, hi, step, inits…; region `^(i, carried…)` yields carried….
+    ScfFor "scf.for": (3+) -> (0+), regions 1, pure;
+    /// Ends a region with its results.
+    Yield "yield": (0+) -> 0, regions 0, exits;
+    /// Leaves the function (in a kernel: this work-item).
+    Return "return": (0+) -> 0, regions 0, exits;
+    /// Leaves with the exception of a site; operands fill its message.
+    Raise "raise" { site: u32 }: (0+) -> 0, regions 0, may_raise exits;
+
+    // ---- shape ------------------------------------------------------------------------------
+    /// Binds a symbol to a size (not negative).
+    ShapeBind "shape.bind" { dim: Dim }: 1 -> 0, regions 0, writes;
+
+    // ---- nt: whole arrays -------------------------------------------------------------------
+    /// A scalar body over an iteration space (the results' sizes). Operands: tensors, read at the broadcast
+    /// position, and scalars. Region `^(element or scalar…)` yields one element per result.
+    NtElementwise "nt.elementwise": (0+) -> (1+), regions 1, reads fresh;
+    /// Position along a dimension of the enclosing `nt.elementwise`, as i64.
+    NtPosition "nt.position" { dim: u32 }: 0 -> 1, regions 0, pure;
+    /// Operand 0 with the sizes of the result type, checked; operands 1… are tensors whose sizes,
+    /// one after the other, are the values `site` is raised with.
+    NtRefine "nt.refine" { site: u32 }: (1+) -> 1, regions 0, may_raise;
+    /// Size of a dimension, as pyint.
+    NtDim "nt.dim" { dim: u32 }: 1 -> 1, regions 0, pure;
+    /// The element of a 0-d array.
+    NtItem "nt.item": 1 -> 1, regions 0, reads;
+    /// One element: tensor, i64 indices…; `wrap`: negative indices count from the end.
+    NtLoad "nt.load" { wrap: bool }: (1+) -> 1, regions 0, reads;
+    /// Writes one element: value, tensor, i64 indices….
+    NtStore "nt.store" { wrap: bool }: (2+) -> 0, regions 0, writes;
+
+    // ---- arith: scalars ---------------------------------------------------------------------
+    /// A constant of the result's type.
+    Const "arith.const" { value: Const }: 0 -> 1, regions 0, pure;
+    /// Sum; integers wrap; bool is or.
+    Add "arith.add": 2 -> 1, regions 0, pure;
+    /// Difference; integers wrap.
+    Sub "arith.sub": 2 -> 1, regions 0, pure;
+    /// Product; integers wrap; bool is and.
+    Mul "arith.mul": 2 -> 1, regions 0, pure;
+    /// Quotient of floats.
+    Div "arith.div": 2 -> 1, regions 0, pure;
+    /// Floor quotient, NumPy's: integers by zero give 0, min // -1 wraps.
+    FloorDiv "arith.floordiv": 2 -> 1, regions 0, pure;
+    /// Remainder with the divisor's sign, NumPy's.
+    Mod "arith.mod": 2 -> 1, regions 0, pure;
+    /// Power; integer exponents are not negative, integers wrap.
+    Pow "arith.pow": 2 -> 1, regions 0, pure;
+    /// Smaller; nan if either is (np.minimum).
+    Min "arith.min": 2 -> 1, regions 0, pure;
+    /// Larger; nan if either is (np.maximum).
+    Max "arith.max": 2 -> 1, regions 0, pure;
+    /// Bitwise and; logical for bool.
+    And "arith.and": 2 -> 1, regions 0, pure;
+    /// Bitwise or; logical for bool.
+    Or "arith.or": 2 -> 1, regions 0, pure;
+    /// Bitwise exclusive or; logical for bool.
+    Xor "arith.xor": 2 -> 1, regions 0, pure;
+    /// Left shift, NumPy's: counts outside the width give 0.
+    Shl "arith.shl": 2 -> 1, regions 0, pure;
+    /// Arithmetic right shift, NumPy's: counts outside the width give 0, or -1 for negative values.
+    Shr "arith.shr": 2 -> 1, regions 0, pure;
+    /// Negation; integers wrap.
+    Neg "arith.neg": 1 -> 1, regions 0, pure;
+    /// Absolute value; integers wrap.
+    Abs "arith.abs": 1 -> 1, regions 0, pure;
+    /// Bitwise complement; logical for bool.
+    Not "arith.not": 1 -> 1, regions 0, pure;
+    /// Comparison of two scalars of one type; the result is bool or pybool.
+    Cmp "arith.cmp" { is: CmpOp }: 2 -> 1, regions 0, pure;
+    /// `c ? a : b`.
+    Select "arith.select": 3 -> 1, regions 0, pure;
+    /// Conversion to the result's type: float to int truncates by COMPILER 2.6, anything to bool is `!= 0`.
+    Cast "arith.cast": 1 -> 1, regions 0, pure;
+    /// Python int arithmetic (`+ - * //` and `abs`-free): raises `site` when the result leaves int64.
+    Checked "arith.checked" { op: BinOp, site: u32 }: 2 -> 1, regions 0, may_raise;
+
+    // ---- math: float functions --------------------------------------------------------------
+    /// Sine.
+    Sin "math.sin": 1 -> 1, regions 0, pure;
+    /// Cosine.
+    Cos "math.cos": 1 -> 1, regions 0, pure;
+    /// Exponential.
+    Exp "math.exp": 1 -> 1, regions 0, pure;
+    /// Natural logarithm.
+    Log "math.log": 1 -> 1, regions 0, pure;
+    /// Square root, correctly rounded.
+    Sqrt "math.sqrt": 1 -> 1, regions 0, pure;
+
+    // ---- env: places ------------------------------------------------------------------------
+    /// Ops that run at a place. Region `^(operands…)` yields the results.
+    EnvRegion "env.region" { at: Place }: (0+) -> (0+), regions 1, pure;
+    /// The array at another place; copied if it is not valid there.
+    EnvTransfer "env.transfer" { mode: Access }: 1 -> 1, regions 0, reads fresh;
+
+    // ---- mem: pointers and owners (stage loops) ---------------------------------------------
+    /// Element at an index counted in elements or bytes from the pointer.
+    MemLoad "mem.load" { unit: Unit }: 2 -> 1, regions 0, reads;
+    /// Writes an element: value, pointer, index.
+    MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes;
+    /// Fresh memory of so many bytes at a place: results pointer and owner.
+    MemAlloc "mem.alloc" { at: Place }: 1 -> 2, regions 0, writes may_raise;
+    /// Drops one count of an owner.
+    MemRelease "mem.release": 1 -> 0, regions 0, writes;
+    /// The array (pointer, owner, rank sizes, rank byte strides) made valid at a place: results pointer and owner there.
+    MemNeed "mem.need" { at: Place, mode: Access, rank: u32 }: (2+) -> 2, regions 0, writes may_raise;
+
+    // ---- par and simt: parallel loops (stage loops) -----------------------------------------
+    /// Iterations in any order, at once, on the host: operands are sizes; region `^(i64 index…)`, row-major.
+    /// None touches memory another writes. `cost`: estimated nanoseconds of one iteration.
+    ParFor "par.for" { cost: u32 }: (1+) -> 0, regions 1, pure;
+    /// The work-items of a kernel: operands are sizes; region `^(index…)`, row-major, the last is fastest.
+    SimtItems "simt.items": (1+) -> 0, regions 1, pure;
+    /// Launches a kernel of the module: operands are `dims` sizes, then its arguments.
+    SimtLaunch "simt.launch" { kernel: String, dims: u32 }: (1+) -> 0, regions 0, reads writes may_raise;
+    /// Index of this work-item (stages before loops), as pyint.
+    SimtGlobalId "simt.global_id" { dim: u32 }: 0 -> 1, regions 0, pure;
+    /// Size of the launch (stages before loops), as pyint.
+    SimtGlobalSize "simt.global_size" { dim: u32 }: 0 -> 1, regions 0, pure;
+}
+
+impl Op {
+    /// Part of the name before the dot; the terminators belong to `scf`.
+    pub fn dialect(&self) -> &'static str {
+        self.name().split_once('.').map_or("scf", |(d, _)| d)
+    }
+
+    /// Whether it ends a region.
+    pub fn is_terminator(&self) -> bool {
+        self.effects().exits
+    }
+
+    /// The op of a binary operator on scalars of one dtype.
+    pub fn from_binop(op: BinOp) -> Option<Op> {
+        Some(match op {
+            BinOp::Add => Op::Add,
+            BinOp::Sub => Op::Sub,
+            BinOp::Mul => Op::Mul,
+            BinOp::Div => Op::Div,
+            BinOp::FloorDiv => Op::FloorDiv,
+            BinOp::Mod => Op::Mod,
+            BinOp::Pow => Op::Pow,
+            BinOp::And => Op::And,
+            BinOp::Or => Op::Or,
+            BinOp::Xor => Op::Xor,
+            BinOp::Shl => Op::Shl,
+            BinOp::Shr => Op::Shr,
+            BinOp::MatMul => return None,
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Raise sites: what an exception will say, kept beside the code so that code carries no strings.
+//!
+//! A `raise` op names a site by index and passes the values its message shows. The message
+//! template consumes them in order: `{i}` an integer, `{f}` a float (its bits), `{shape n}` the
+//! next `n` integers as a tuple.
+
+use weft_diag::Span;
+
+/// The class of a raised exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum ExcClass {
+    ValueError,
+    TypeError,
+    IndexError,
+    OverflowError,
+    ZeroDivisionError,
+    UnboundLocalError,
+    UnsupportedError,
+}
+
+impl ExcClass {
+    /// Every class.
+    pub const ALL: [ExcClass; 7] = [
+        ExcClass::ValueError,
+        ExcClass::TypeError,
+        ExcClass::IndexError,
+        ExcClass::OverflowError,
+        ExcClass::ZeroDivisionError,
+        ExcClass::UnboundLocalError,
+        ExcClass::UnsupportedError,
+    ];
+
+    /// Python's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExcClass::ValueError => "ValueError",
+            ExcClass::TypeError => "TypeError",
+            ExcClass::IndexError => "IndexError",
+            ExcClass::OverflowError => "OverflowError",
+            ExcClass::ZeroDivisionError => "ZeroDivisionError",
+            ExcClass::UnboundLocalError => "UnboundLocalError",
+            ExcClass::UnsupportedError => "UnsupportedError",
+        }
+    }
+
+    /// The class with this name.
+    pub fn from_name(name: &str) -> Option<ExcClass> {
+        ExcClass::ALL.into_iter().find(|c| c.name() == name)
+    }
+}
+
+/// One place that can raise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What is raised.
+    pub class: ExcClass,
+    /// Message with slots.
+    pub template: String,
+    /// The user's expression.
+    pub span: Span,
+}
+
+impl Site {
+    /// Most values a raise may carry: the slots of the exception record.
+    pub const MAX_ARGS: usize = 16;
+
+    /// The message for the values a raise stored.
+    pub fn message(&self, args: &[u64]) -> String {
+        let mut out = String::new();
+        let mut args = args.iter();
+        let mut rest = self.template.as_str();
+        while let Some(open) = rest.find('{') {
+            out.push_str(&rest[..open]);
+            let Some(close) = rest[open..].find('}') else { break };
+            let slot = &rest[open + 1..open + close];
+            rest = &rest[open + close + 1..];
+            match slot {
+                "i" => out.push_str(&args.next().map_or("?".into(), |&v| (v as i64).to_string())),
+                "f" => out.push_str(&args.next().map_or("?".into(), |&v| format!("{:?}", f64::from_bits(v)))),
+                _ => {
+                    let n = slot.strip_prefix("shape ").and_then(|n| n.parse().ok()).unwrap_or(0);
+                    let dims: Vec<String> = args.by_ref().take(n).map(|&v| (v as i64).to_string()).collect();
+                    let comma = if dims.len() == 1 { "," } else { "" };
+                    out.push_str(&format!("({}{comma})", dims.join(",")));
+                }
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_take_their_slots_in_order() {
+        let site = Site {
+            class: ExcClass::ValueError,
+            template: "shapes {shape 1} {shape 2}: {i} and {f}".into(),
+            span: Span::NONE,
+        };
+        assert_eq!(site.message(&[3, 4, 5, -7i64 as u64, 1.5f64.to_bits()]), "shapes (3,) (4,5): -7 and 1.5");
+    }
+}

@@ -1,0 +1,458 @@
+//! Ring two: the types of each op's operands, results and regions, and bound symbols.
+
+use super::{Checked, VerifyError, broken, broken_func};
+use crate::attr::{BinOp, CmpOp, Const};
+use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
+use crate::ops::Op;
+use crate::site::Site;
+use crate::types::{DType, Dim, Place, Space, TensorType, Type, Weak};
+
+pub(super) fn check(m: &Module, f: &Func) -> Checked {
+    let mut ring = Ring { m, f, bound: vec![], rank: None, item: false };
+    for &p in f.params() {
+        let symbols = f.ty(p).as_tensor().into_iter().flat_map(|t| &t.dims);
+        ring.bound.extend(symbols.filter(|d| matches!(d, Dim::Sym(_))));
+    }
+    if f.kernel && !f.results.is_empty() {
+        return Err(broken_func(f, "rules.2", "a kernel has results"));
+    }
+    ring.region(f.body, None)
+}
+
+struct Ring<'f> {
+    m: &'f Module,
+    f: &'f Func,
+    /// Symbols bound at this point.
+    bound: Vec<Dim>,
+    /// Rank of the enclosing `nt.elementwise`.
+    rank: Option<usize>,
+    /// Inside a `par.for` or `simt.items`.
+    item: bool,
+}
+
+impl Ring<'_> {
+    fn region(&mut self, id: RegionId, holder: Option<OpId>) -> Checked {
+        let f = self.f;
+        let bound = self.bound.len();
+        for &v in &f.region(id).args {
+            self.symbols(v).map_err(|message| match holder {
+                Some(op) => broken(f, op, "rules.12", message),
+                None => broken_func(f, "rules.12", message),
+            })?;
+        }
+        for &op in &f.region(id).ops {
+            Rule { m: self.m, f, holder, op, data: f.op(op), rank: self.rank, item: self.item }.check()?;
+            for &v in &f.op(op).results {
+                self.symbols(v).map_err(|message| broken(f, op, "rules.12", message))?;
+            }
+            if let Op::ShapeBind { dim } = f.op(op).op {
+                self.bound.push(dim);
+            }
+            let outer = (self.rank, self.item);
+            self.item |= matches!(f.op(op).op, Op::ParFor { .. } | Op::SimtItems);
+            if f.op(op).op == Op::NtElementwise {
+                self.rank = f.ty(f.op(op).results[0]).as_tensor().map(TensorType::rank);
+            }
+            f.op(op).regions.iter().try_for_each(|&r| self.region(r, Some(op)))?;
+            (self.rank, self.item) = outer;
+        }
+        self.bound.truncate(bound);
+        Ok(())
+    }
+
+    fn symbols(&self, v: ValueId) -> Result<(), String> {
+        for dim in self.f.ty(v).as_tensor().into_iter().flat_map(|t| &t.dims) {
+            if let Dim::Sym(n) = dim {
+                if !self.bound.contains(dim) {
+                    return Err(format!("symbol {dim} is not bound here"));
+                }
+                if *n >= self.f.symbols {
+                    return Err(format!("symbol {dim} is not counted by the function"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One op under the rules.
+struct Rule<'f> {
+    m: &'f Module,
+    f: &'f Func,
+    holder: Option<OpId>,
+    op: OpId,
+    data: &'f OpData,
+    rank: Option<usize>,
+    item: bool,
+}
+
+/// Families of scalar types that an op can be for.
+#[derive(Clone, Copy)]
+struct Family {
+    bools: bool,
+    ints: bool,
+    floats: bool,
+    complex: bool,
+}
+
+const NUMBERS: Family = Family { bools: true, ints: true, floats: true, complex: true };
+const BITS: Family = Family { bools: true, ints: true, floats: false, complex: false };
+const INTS: Family = Family { bools: false, ..BITS };
+const REALS: Family = Family { bools: false, ints: true, floats: true, complex: false };
+const FLOATS: Family = Family { bools: false, ints: false, floats: true, complex: false };
+
+impl Family {
+    fn admits(self, ty: &Type) -> bool {
+        ty.scalar_dtype().is_some_and(|d| match d {
+            DType::Bool => self.bools,
+            d if d.is_int() => self.ints,
+            d if d.is_float() => self.floats,
+            _ => self.complex,
+        })
+    }
+}
+
+fn is_index(ty: &Type) -> bool {
+    *ty == Type::I64 || *ty == Type::I32 || *ty == Type::PYINT
+}
+
+fn is_condition(ty: &Type) -> bool {
+    *ty == Type::BOOL || *ty == Type::PYBOOL
+}
+
+fn space_of(place: &Place) -> Space {
+    if place.is_host() { Space::Host } else { Space::Global }
+}
+
+impl<'f> Rule<'f> {
+    fn fail(&self, rule: u32, message: impl Into<String>) -> VerifyError {
+        broken(self.f, self.op, &format!("rules.{rule}"), message)
+    }
+
+    fn ensure(&self, rule: u32, holds: bool, message: &str) -> Checked {
+        if holds { Ok(()) } else { Err(self.fail(rule, message)) }
+    }
+
+    fn operand(&self, i: usize) -> &'f Type {
+        self.f.ty(self.data.operands[i])
+    }
+
+    fn result(&self, i: usize) -> &'f Type {
+        self.f.ty(self.data.results[i])
+    }
+
+    fn types(&self, values: &[ValueId]) -> Vec<&'f Type> {
+        values.iter().map(|&v| self.f.ty(v)).collect()
+    }
+
+    fn tensor(&self, rule: u32, ty: &'f Type) -> Result<&'f TensorType, VerifyError> {
+        ty.as_tensor().ok_or_else(|| self.fail(rule, format!("{ty} is no array")))
+    }
+
+    /// Region `i` takes arguments of these types.
+    fn region_args(&self, i: usize, want: &[&Type]) -> Checked {
+        let args = &self.f.region(self.data.regions[i]).args;
+        let found = self.types(args);
+        self.ensure(1, found == want, &format!("region arguments are {}, not {}", list(&found), list(want)))
+    }
+
+    fn check(&self) -> Checked {
+        use Op::*;
+        let ins = &self.data.operands;
+        let typed = self.m.stage != Stage::Py;
+        match &self.data.op {
+            PyFor => {
+                let carried = self.types(&ins[1..]);
+                let args = [vec![&Type::Untyped], carried.clone()].concat();
+                self.region_args(0, &args)?;
+                self.ensure(1, carried == self.types(&self.data.results), "results are not what is carried")
+            }
+            op if op.dialect() == "py" => Ok(()),
+            ScfIf => {
+                self.region_args(0, &[])?;
+                self.region_args(1, &[])?;
+                self.ensure(5, !typed || is_condition(self.operand(0)), "the condition is no bool")
+            }
+            ScfFor => {
+                let index = self.operand(0);
+                self.ensure(5, !typed || is_index(index), "the bounds are no i64, i32 or pyint")?;
+                self.ensure(5, ins[1..3].iter().all(|&v| self.f.ty(v) == index), "the bounds differ in type")?;
+                let carried = self.types(&ins[3..]);
+                self.region_args(0, &[vec![index], carried.clone()].concat())?;
+                self.ensure(1, carried == self.types(&self.data.results), "results are not what is carried")
+            }
+            Yield => self.yields(),
+            Return if !typed => Ok(()),
+            Return => {
+                let want: Vec<&Type> = if self.item { vec![] } else { self.f.results.iter().collect() };
+                let found = self.types(ins);
+                self.ensure(2, found == want, &format!("returns {}, not {}", list(&found), list(&want)))
+            }
+            Raise { site } => {
+                self.site(*site)?;
+                self.ensure(3, ins.len() <= Site::MAX_ARGS, "more values than an exception record holds")?;
+                self.ensure(3, !typed || ins.iter().all(|&v| self.f.ty(v).is_scalar()), "carries more than scalars")
+            }
+            ShapeBind { dim } => {
+                self.ensure(12, matches!(dim, Dim::Sym(_)), "binds a constant")?;
+                self.ensure(12, is_index(self.operand(0)), "a size is i64, i32 or pyint")
+            }
+            op if op.dialect() == "nt" => self.nt(),
+            op if matches!(op.dialect(), "arith" | "math") => self.scalar(),
+            EnvRegion { .. } => self.region_args(0, &self.types(ins)),
+            EnvTransfer { .. } => {
+                let from = self.tensor(8, self.operand(0))?;
+                let to = self.tensor(8, self.result(0))?;
+                self.ensure(8, from.dims == to.dims && from.dtype == to.dtype, "a transfer changes sizes or dtype")
+            }
+            op if op.dialect() == "mem" => self.mem(),
+            ParFor { .. } => {
+                self.ensure(5, ins.iter().all(|&v| *self.f.ty(v) == Type::I64), "the sizes are not all i64")?;
+                self.region_args(0, &self.types(ins))
+            }
+            SimtItems => {
+                let index = self.operand(0);
+                self.ensure(5, is_index(index), "the sizes are no i64 or i32")?;
+                self.ensure(5, ins.iter().all(|&v| self.f.ty(v) == index), "the sizes differ in type")?;
+                self.region_args(0, &self.types(ins))
+            }
+            SimtLaunch { kernel, dims } => self.launch(kernel, *dims as usize),
+            SimtGlobalId { .. } | SimtGlobalSize { .. } => {
+                self.ensure(9, *self.result(0) == Type::PYINT, "the result is no pyint")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `yield` fits the op that holds its region.
+    fn yields(&self) -> Checked {
+        // The structure ring refuses a yield in a function's body.
+        let Some(holder) = self.holder else { return Ok(()) };
+        let holder = self.f.op(holder);
+        let found = self.types(&self.data.operands);
+        let results = self.types(&holder.results);
+        let want: Vec<Type> = match holder.op {
+            Op::NtElementwise => results.iter().filter_map(|t| t.as_tensor()).map(|t| Type::Num(t.dtype)).collect(),
+            _ => results.into_iter().cloned().collect(),
+        };
+        let want: Vec<&Type> = want.iter().collect();
+        self.ensure(1, found == want, &format!("yields {}, not {}", list(&found), list(&want)))
+    }
+
+    fn site(&self, site: u32) -> Checked {
+        self.ensure(3, (site as usize) < self.m.sites.len(), "the site does not exist")
+    }
+
+    fn scalar(&self) -> Checked {
+        use Op::*;
+        let same = |family: Family| {
+            let ty = self.result(0);
+            let one = self.data.operands.iter().all(|&v| self.f.ty(v) == ty);
+            let found = list(&self.types(&self.data.operands));
+            self.ensure(4, one, &format!("operands {found} and result {ty} are not one type"))?;
+            self.ensure(4, family.admits(ty), &format!("the op is not for {ty}"))
+        };
+        match &self.data.op {
+            Const { value } => {
+                let ty = self.result(0);
+                self.ensure(4, constant_fits(value, ty), &format!("the constant is no {ty}"))
+            }
+            Add | Mul => same(NUMBERS),
+            Sub | Pow | Neg => same(Family { bools: false, ..NUMBERS }),
+            Div => same(Family { complex: true, ..FLOATS }),
+            FloorDiv | Mod | Abs => same(REALS),
+            Min | Max => same(Family { bools: true, ..REALS }),
+            And | Or | Xor | Not => same(BITS),
+            Shl | Shr => same(INTS),
+            Sin | Cos | Exp | Log | Sqrt => same(FLOATS),
+            Cmp { is } => {
+                let ty = self.operand(0);
+                self.ensure(4, ty == self.operand(1), "two types are compared")?;
+                let ordered = Family { bools: true, ..REALS };
+                let family = match is {
+                    CmpOp::Eq | CmpOp::Ne => NUMBERS,
+                    CmpOp::Lt | CmpOp::Le | CmpOp::Gt | CmpOp::Ge => ordered,
+                    _ => return Err(self.fail(4, "objects are not compared after stage py")),
+                };
+                self.ensure(4, family.admits(ty), &format!("the comparison is not for {ty}"))?;
+                self.ensure(4, is_condition(self.result(0)), "the result is no bool")
+            }
+            Select => {
+                self.ensure(4, is_condition(self.operand(0)), "the condition is no bool")?;
+                let ty = self.result(0);
+                self.ensure(4, self.operand(1) == ty && self.operand(2) == ty, "the choices and the result differ")
+            }
+            Cast => self.ensure(
+                4,
+                self.operand(0).is_scalar() && self.result(0).is_scalar(),
+                "a cast goes from scalar to scalar",
+            ),
+            Checked { op, site } => {
+                self.site(*site)?;
+                let known = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::FloorDiv);
+                self.ensure(4, known, "this operator is not checked")?;
+                same(INTS)?;
+                let ty = self.result(0);
+                self.ensure(4, *ty == Type::PYINT || *ty == Type::I64, "only Python ints are checked")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn nt(&self) -> Checked {
+        use Op::*;
+        let ins = &self.data.operands;
+        match &self.data.op {
+            NtElementwise => self.elementwise(),
+            NtPosition { dim } => {
+                let inside = self.rank.is_some_and(|rank| (*dim as usize) < rank);
+                self.ensure(7, inside, "no enclosing nt.elementwise has this dimension")?;
+                self.ensure(7, *self.result(0) == Type::I64, "a position is i64")
+            }
+            NtRefine { site } => {
+                self.site(*site)?;
+                let from = self.tensor(8, self.operand(0))?;
+                let to = self.tensor(8, self.result(0))?;
+                self.ensure(8, from.rank() == to.rank() && from.dtype == to.dtype, "refine changes rank or dtype")?;
+                let stays = |(a, b): (&Dim, &Dim)| a == b || matches!(a, Dim::Sym(_)) || matches!(b, Dim::Sym(_));
+                self.ensure(8, from.dims.iter().zip(&to.dims).all(stays), "refine changes a constant size")
+            }
+            NtDim { dim } => {
+                let t = self.tensor(9, self.operand(0))?;
+                self.ensure(9, (*dim as usize) < t.rank(), "the array has no such dimension")?;
+                self.ensure(9, *self.result(0) == Type::PYINT, "the result is no pyint")
+            }
+            NtItem => {
+                let t = self.tensor(9, self.operand(0))?;
+                self.ensure(9, t.rank() == 0, "only a 0-d array is an item")?;
+                self.ensure(9, *self.result(0) == Type::Num(t.dtype), "the result is not the array's element")
+            }
+            NtLoad { .. } => {
+                let t = self.tensor(9, self.operand(0))?;
+                self.indices(t, &ins[1..])?;
+                self.ensure(9, *self.result(0) == Type::Num(t.dtype), "the result is not the array's element")
+            }
+            NtStore { .. } => {
+                let t = self.tensor(9, self.operand(1))?;
+                self.ensure(9, !t.readonly, "the array is read-only")?;
+                self.indices(t, &ins[2..])?;
+                self.ensure(9, *self.operand(0) == Type::Num(t.dtype), "the value is not the array's element")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn indices(&self, t: &TensorType, indices: &[ValueId]) -> Checked {
+        self.ensure(9, indices.len() == t.rank(), "the number of indices is not the array's rank")?;
+        self.ensure(9, indices.iter().all(|&v| is_index(self.f.ty(v))), "an index is no i64, i32 or pyint")
+    }
+
+    fn elementwise(&self) -> Checked {
+        let space = self.tensor(6, self.result(0))?;
+        for &v in &self.data.results {
+            let t = self.tensor(6, self.f.ty(v))?;
+            self.ensure(6, t.dims == space.dims, "the results differ in sizes")?;
+        }
+        let mut args = vec![];
+        for &v in &self.data.operands {
+            match self.f.ty(v) {
+                Type::Tensor(t) => {
+                    let aligned = t.rank() <= space.rank()
+                        && t.dims
+                            .iter()
+                            .rev()
+                            .zip(space.dims.iter().rev())
+                            .all(|(have, want)| have == want || *have == Dim::Const(1));
+                    self.ensure(6, aligned, &format!("operand {t} does not broadcast to the results' sizes"))?;
+                    args.push(Type::Num(t.dtype));
+                }
+                ty if ty.is_scalar() => args.push(ty.clone()),
+                ty => return Err(self.fail(6, format!("operand {ty} is neither array nor scalar"))),
+            }
+        }
+        self.region_args(0, &args.iter().collect::<Vec<_>>())?;
+        let mut inner = None;
+        self.f.walk_region(self.data.regions[0], &mut |op| {
+            let o = &self.f.op(op).op;
+            if o.effects().writes || *o == Op::NtElementwise {
+                inner.get_or_insert(op);
+            }
+        });
+        match inner {
+            Some(op) => Err(broken(self.f, op, "rules.6", "not allowed in the body of an nt.elementwise")),
+            None => Ok(()),
+        }
+    }
+
+    fn mem(&self) -> Checked {
+        let ins = &self.data.operands;
+        let pointer = |ty: &Type| match ty {
+            Type::Mem(d, s) => Ok((*d, *s)),
+            other => Err(self.fail(10, format!("{other} is no pointer"))),
+        };
+        let made = |at: &Place| {
+            let (dtype, space) = pointer(self.result(0))?;
+            self.ensure(10, space == space_of(at), "the pointer's space is not that of the place")?;
+            self.ensure(10, *self.result(1) == Type::Owner, "the second result is no owner")?;
+            Ok(dtype)
+        };
+        match &self.data.op {
+            Op::MemLoad { .. } => {
+                let (dtype, _) = pointer(self.operand(0))?;
+                self.ensure(10, is_index(self.operand(1)), "the index is no i64 or i32")?;
+                self.ensure(10, *self.result(0) == Type::Num(dtype), "the result is not what the pointer points to")
+            }
+            Op::MemStore { .. } => {
+                let (dtype, _) = pointer(self.operand(1))?;
+                self.ensure(10, is_index(self.operand(2)), "the index is no i64 or i32")?;
+                self.ensure(10, *self.operand(0) == Type::Num(dtype), "the value is not what the pointer points to")
+            }
+            Op::MemAlloc { at } => {
+                self.ensure(10, *self.operand(0) == Type::I64, "a number of bytes is i64")?;
+                made(at).map(drop)
+            }
+            Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
+            Op::MemNeed { at, rank, .. } => {
+                let (dtype, _) = pointer(self.operand(0))?;
+                self.ensure(10, *self.operand(1) == Type::Owner, "the second operand is no owner")?;
+                self.ensure(10, ins.len() == 2 + 2 * *rank as usize, "not a size and a stride per dimension")?;
+                let all = ins[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, all, "sizes and strides are i64")?;
+                self.ensure(10, made(at)? == dtype, "the pointer changes its dtype")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn launch(&self, kernel: &str, dims: usize) -> Checked {
+        let Some(callee) = self.m.func(kernel).filter(|f| f.kernel) else {
+            return Err(self.fail(11, format!("the module has no kernel @{kernel}")));
+        };
+        let ins = &self.data.operands;
+        self.ensure(11, (1..=ins.len()).contains(&dims), "fewer operands than dimensions")?;
+        self.ensure(11, ins[..dims].iter().all(|&v| *self.f.ty(v) == Type::I64), "launch sizes are i64")?;
+        let want: Vec<&Type> = callee.params().iter().map(|&v| callee.ty(v)).collect();
+        let found = self.types(&ins[dims..]);
+        self.ensure(11, found == want, &format!("passes {}, the kernel takes {}", list(&found), list(&want)))
+    }
+}
+
+fn constant_fits(value: &Const, ty: &Type) -> bool {
+    match (value, ty) {
+        (Const::None, _) => *ty == Type::NONE,
+        (Const::Bool(_), _) => is_condition(ty),
+        (Const::Str(_), _) | (_, Type::Py(Weak::None)) => false,
+        (Const::Float(_), _) => FLOATS.admits(ty),
+        (Const::Int(v), _) => ty.scalar_dtype().is_some_and(|d| match d.int_bounds() {
+            Some((lo, hi)) => (lo..=hi).contains(v),
+            None => d.is_float(),
+        }),
+    }
+}
+
+fn list(types: &[&Type]) -> String {
+    if types.is_empty() {
+        return "nothing".into();
+    }
+    types.iter().map(|t| t.to_string()).collect::<Vec<_>>().join(", ")
+}

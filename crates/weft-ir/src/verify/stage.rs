@@ -1,0 +1,140 @@
+//! Ring three: what each stage promises.
+
+use super::{Checked, broken, broken_func};
+use crate::func::{Func, Module, OpId, RegionId, Stage};
+use crate::ops::Op;
+use crate::types::{Place, Space, Type};
+
+pub(super) fn check(m: &Module, f: &Func) -> Checked {
+    let ring = Ring { stage: m.stage, f };
+    for ty in &f.results {
+        if !ring.type_allowed(ty) {
+            return Err(broken_func(
+                f,
+                "stage.2",
+                format!("result type {ty} does not occur at stage {}", m.stage.name()),
+            ));
+        }
+    }
+    ring.region(f.body, None, Around { parallel: false, place: None })
+}
+
+/// What stands around a region.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    /// A `par.for` or `simt.items`.
+    parallel: bool,
+    /// An `env.region` at this place.
+    place: Option<&'a Place>,
+}
+
+struct Ring<'f> {
+    stage: Stage,
+    f: &'f Func,
+}
+
+impl<'f> Ring<'f> {
+    fn region(&self, id: RegionId, holder: Option<OpId>, around: Around<'f>) -> Checked {
+        let data = self.f.region(id);
+        for &v in &data.args {
+            let ty = self.f.ty(v);
+            if !self.type_allowed(ty) {
+                let message = format!("type {ty} does not occur at stage {}", self.stage.name());
+                return Err(match holder {
+                    Some(op) => broken(self.f, op, "stage.2", message),
+                    None => broken_func(self.f, "stage.2", message),
+                });
+            }
+        }
+        data.ops.iter().try_for_each(|&op| self.op(op, around))
+    }
+
+    fn op(&self, id: OpId, around: Around<'f>) -> Checked {
+        let data = self.f.op(id);
+        let fail = |invariant: &str, message: &str| Err(broken(self.f, id, invariant, message));
+        if !self.op_allowed(&data.op) {
+            return fail("stage.1", &format!("the op does not occur at stage {}", self.stage.name()));
+        }
+        for &v in &data.results {
+            let ty = self.f.ty(v);
+            if !self.type_allowed(ty) {
+                return fail("stage.2", &format!("type {ty} does not occur at stage {}", self.stage.name()));
+            }
+        }
+        let mut inner = around;
+        match &data.op {
+            Op::SimtGlobalId { .. } | Op::SimtGlobalSize { .. } | Op::SimtItems if !self.f.kernel => {
+                return fail("stage.3", "work-items exist in kernels only");
+            }
+            Op::SimtLaunch { .. } | Op::MemAlloc { .. } | Op::MemNeed { .. } | Op::MemRelease
+                if self.f.kernel || around.parallel =>
+            {
+                return fail("stage.3", "kernels and parallel loops neither allocate, move memory nor launch");
+            }
+            Op::SimtItems if around.parallel => return fail("stage.3", "work-items inside a parallel loop"),
+            Op::ParFor { .. } | Op::SimtItems => inner.parallel = true,
+            Op::EnvRegion { .. } if around.place.is_some() => {
+                return fail("stage.6", "an env.region inside another");
+            }
+            Op::EnvRegion { at } => inner.place = Some(at),
+            Op::MemLoad { .. } if !self.f.kernel => self.host_pointer(id, 0)?,
+            Op::MemStore { .. } if !self.f.kernel => self.host_pointer(id, 1)?,
+            op if self.stage >= Stage::Placed && op.dialect() == "nt" => self.placed(id, around)?,
+            _ => {}
+        }
+        data.regions.iter().try_for_each(|&r| self.region(r, Some(id), inner))
+    }
+
+    /// The table of `stage.1`.
+    fn op_allowed(&self, op: &Op) -> bool {
+        let before_loops = matches!(op, Op::SimtGlobalId { .. } | Op::SimtGlobalSize { .. });
+        match (self.stage, op.dialect()) {
+            (_, "scf") => true,
+            (Stage::Py, dialect) => dialect == "py",
+            (Stage::Loops, "simt") => !before_loops,
+            (Stage::Loops, dialect) => matches!(dialect, "arith" | "math" | "mem" | "par"),
+            (_, "simt") => before_loops,
+            (Stage::Ntensor, dialect) => matches!(dialect, "nt" | "arith" | "math" | "shape"),
+            (Stage::Placed | Stage::Fused, dialect) => matches!(dialect, "nt" | "arith" | "math" | "shape" | "env"),
+        }
+    }
+
+    fn type_allowed(&self, ty: &Type) -> bool {
+        match (self.stage, ty) {
+            (Stage::Py, _) => *ty == Type::Untyped,
+            (Stage::Loops, _) => matches!(ty, Type::Num(_) | Type::Mem(..) | Type::Owner),
+            (_, Type::Tuple(items)) => items.iter().all(|t| self.type_allowed(t)),
+            _ => matches!(ty, Type::Py(_) | Type::Num(_) | Type::Tensor(_)),
+        }
+    }
+
+    /// `stage.4` and `stage.5`.
+    fn placed(&self, id: OpId, around: Around<'f>) -> Checked {
+        let data = self.f.op(id);
+        // Sizes are known everywhere; what refine merely mentions is not touched.
+        let operands = match data.op {
+            Op::NtDim { .. } => return Ok(()),
+            Op::NtRefine { .. } => &data.operands[..1],
+            _ => &data.operands[..],
+        };
+        let mut places =
+            operands.iter().chain(&data.results).filter_map(|&v| self.f.ty(v).as_tensor()).map(|t| &t.place);
+        let Some(first) = places.next() else { return Ok(()) };
+        if let Some(other) = places.find(|&p| p != first) {
+            return Err(broken(self.f, id, "stage.4", format!("arrays at {first} and at {other}")));
+        }
+        let here = around.place.unwrap_or(&Place::Host);
+        let touches = !matches!(data.op, Op::NtRefine { .. });
+        if touches && !self.f.kernel && first != here {
+            return Err(broken(self.f, id, "stage.5", format!("an op on arrays at {first} runs at {here}")));
+        }
+        Ok(())
+    }
+
+    fn host_pointer(&self, id: OpId, operand: usize) -> Checked {
+        match self.f.ty(self.f.op(id).operands[operand]) {
+            Type::Mem(_, Space::Global) => Err(broken(self.f, id, "stage.7", "the host touches device memory")),
+            _ => Ok(()),
+        }
+    }
+}

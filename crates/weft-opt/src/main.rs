@@ -1,0 +1,135 @@
+//! `weft-opt`: reads IR text, runs passes, prints the result. For filetests and bug reports.
+
+use std::io::Read;
+use std::process::ExitCode;
+use weft_interp::{Failure, Value, run, run_kernel};
+use weft_ir::print::print_module;
+use weft_ir::read::read_module;
+use weft_ir::verify::verify;
+use weft_ir::{Module, Place, Stage};
+use weft_opt::call::{Call, shown};
+use weft_opt::{passes, reference};
+use weft_passes::PassCx;
+
+const USAGE: &str = "weft-opt [options] FILE|-
+
+  --passes A,B,C   run these passes in order (canon, place, fuse, loops); `all` runs the rest of the pipeline
+  --place PLACE    where parallel work runs: host (default) or a device (cuda:gpu:0)
+  --dims N         dimensions of the launch, when the entry is a kernel (default 1)
+  --verify         check every invariant before, between and after the passes
+  --run CALL       run the result on the interpreter instead of printing it: --run 'f(3.0, f32[1, 2])'
+  --spans          print source positions
+  --ops            print the reference page of all ops";
+
+/// The command line.
+#[derive(Default)]
+struct Options {
+    file: Option<String>,
+    passes: Vec<String>,
+    place: Option<String>,
+    dims: Option<u32>,
+    verify: bool,
+    run: Option<String>,
+    spans: bool,
+    ops: bool,
+}
+
+fn main() -> ExitCode {
+    let done = options(std::env::args().skip(1)).and_then(|o| work(&o));
+    match done {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut o = Options::default();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n\n{USAGE}"));
+        match arg.as_str() {
+            "--passes" => o.passes.extend(value()?.split(',').map(String::from)),
+            "--place" => o.place = Some(value()?),
+            "--dims" => o.dims = Some(value()?.parse().map_err(|_| "--dims takes a number")?),
+            "--run" => o.run = Some(value()?),
+            "--verify" => o.verify = true,
+            "--spans" => o.spans = true,
+            "--ops" => o.ops = true,
+            "--help" | "-h" => return Err(USAGE.into()),
+            other if other.starts_with("--") => return Err(format!("no option {other}\n\n{USAGE}")),
+            _ => o.file = Some(arg),
+        }
+    }
+    Ok(o)
+}
+
+fn work(o: &Options) -> Result<String, String> {
+    if o.ops {
+        return Ok(reference::page());
+    }
+    let file = o.file.as_deref().ok_or(USAGE)?;
+    let mut m = read_module(&text_of(file)?).map_err(|e| format!("{file}: {e}"))?;
+    let place = match o.place.as_deref() {
+        None | Some("host") => Place::Host,
+        Some(device) => Place::device(device),
+    };
+    let mut cx = PassCx::new(place);
+    cx.kernel_dims = o.dims.unwrap_or(1);
+    let check = |m: &Module, when: &str| match o.verify {
+        true => verify(m).map_err(|e| format!("{when}: {e}")),
+        false => Ok(()),
+    };
+    check(&m, "as read")?;
+    let all: Vec<String> = passes::remaining(m.stage).iter().map(|p| p.to_string()).collect();
+    for pass in o.passes.iter().flat_map(|p| if p == "all" { all.clone() } else { vec![p.clone()] }) {
+        m = passes::apply(&pass, m, &cx)?;
+        check(&m, &pass)?;
+    }
+    match &o.run {
+        Some(call) => run_call(&m, call),
+        None => Ok(print_module(&m, o.spans)),
+    }
+}
+
+fn text_of(file: &str) -> Result<String, String> {
+    let mut text = String::new();
+    match file {
+        "-" => std::io::stdin().read_to_string(&mut text).map(|_| text),
+        path => std::fs::read_to_string(path),
+    }
+    .map_err(|e| format!("{file}: {e}"))
+}
+
+/// Results (at stage `loops` without what only describes arrays), then what array arguments hold.
+fn run_call(m: &Module, text: &str) -> Result<String, String> {
+    let call = Call::parse(text).map_err(|e| format!("--run: {e}"))?;
+    if call.func != m.entry().name {
+        return Err(format!("--run: the entry is @{}", m.entry().name));
+    }
+    let outcome = match &call.launch {
+        Some(sizes) => run_kernel(m, sizes, call.args.clone()).map(|()| vec![]),
+        None => run(m, call.args.clone()),
+    };
+    let results = match outcome {
+        Ok(results) => results,
+        Err(Failure::Raised { site, args }) => {
+            let s = &m.sites[site as usize];
+            return Err(format!("{}: {}", s.class.name(), s.message(&args)));
+        }
+        Err(fault) => return Err(fault.to_string()),
+    };
+    let mut out = if m.stage == Stage::Loops {
+        format!("{} results\n", results.len())
+    } else {
+        shown(&results) + "\n"
+    };
+    for (i, arg) in call.args.iter().enumerate().filter(|(_, a)| matches!(a, Value::Array(_))) {
+        out += &format!("argument {i}: {}\n", shown(std::slice::from_ref(arg)));
+    }
+    Ok(out)
+}

@@ -1,0 +1,355 @@
+//! Canonical form inside a stage: the only pass that repeats, and only until nothing is left to remove.
+//!
+//! In and out: a function at any typed stage, edited in place. What it does keeps bits, raises and their order:
+//! - [`fold`]: casts of constants, sizes known from types, sizes read from the earliest array that has them.
+//! - [`push_refines`] (`ntensor`): the check of a computed array's sizes moves to the arrays it is computed from,
+//!   so that `sin(x) + cos(y)` stays one loop though the sizes of `x` and `y` meet only at the sum.
+//! - [`cse`]: equal pure scalar ops become one. Bodies of `nt.elementwise` and `env.region` see only their arguments.
+//! - [`dce`]: unused ops, results and operands go.
+
+use std::collections::{BTreeMap, HashMap};
+use weft_ir::attr::Const;
+use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, ValueId};
+
+/// Everything, in order. `push_refines` only does something where whole arrays are refined.
+pub fn run(f: &mut Func) {
+    fold(f);
+    push_refines(f);
+    cse(f);
+    dce(f);
+}
+
+/// The op that defines each value, by value index; `None` for region arguments.
+pub fn definitions(f: &Func) -> Vec<Option<OpId>> {
+    let mut defs = vec![None; f.values.len()];
+    f.walk(&mut |op| {
+        for v in &f.op(op).results {
+            defs[v.index()] = Some(op);
+        }
+    });
+    defs
+}
+
+/// Whether a region sees only its arguments.
+fn is_isolated(op: &Op) -> bool {
+    matches!(op, Op::NtElementwise | Op::EnvRegion { .. })
+}
+
+// ---- folds -----------------------------------------------------------------------------------
+
+/// Folds casts of constants and sizes, and lets metadata come from inputs instead of computed arrays.
+pub fn fold(f: &mut Func) {
+    let defs = definitions(f);
+    let sources = dim_sources(f);
+    let mut ids = vec![];
+    f.walk(&mut |op| ids.push(op));
+    for id in ids {
+        let data = f.op(id);
+        match data.op {
+            Op::Cast => {
+                let Some(def) = defs[data.operands[0].index()] else { continue };
+                let Op::Const { value } = &f.op(def).op else { continue };
+                let Some(value) = cast_const(value, f.ty(data.results[0])) else { continue };
+                f.ops[id.index()].op = Op::Const { value };
+                f.ops[id.index()].operands.clear();
+            }
+            Op::NtDim { dim } => {
+                let Some(size) = f.ty(data.operands[0]).as_tensor().map(|t| t.dims[dim as usize]) else { continue };
+                match (size, sources.get(&size)) {
+                    (Dim::Const(n), _) => {
+                        f.ops[id.index()].op = Op::Const { value: Const::Int(n.into()) };
+                        f.ops[id.index()].operands.clear();
+                    }
+                    (_, Some(&(v, k))) => {
+                        f.ops[id.index()].op = Op::NtDim { dim: k };
+                        f.ops[id.index()].operands[0] = v;
+                    }
+                    _ => {}
+                }
+            }
+            Op::NtRefine { .. } => {
+                for i in 1..f.op(id).operands.len() {
+                    let v = f.op(id).operands[i];
+                    f.ops[id.index()].operands[i] = same_shape_input(f, &defs, v);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first parameter that has each symbol, and in which dimension: parameters are visible everywhere.
+fn dim_sources(f: &Func) -> BTreeMap<Dim, (ValueId, u32)> {
+    let mut sources = BTreeMap::new();
+    for &p in f.params() {
+        for (k, &d) in f.ty(p).as_tensor().map_or(&[][..], |t| &t.dims).iter().enumerate() {
+            sources.entry(d).or_insert((p, k as u32));
+        }
+    }
+    sources
+}
+
+/// An array of exactly `v`'s sizes that `v` is computed from, as far up as there is one; else `v`.
+fn same_shape_input(f: &Func, defs: &[Option<OpId>], v: ValueId) -> ValueId {
+    let Some(def) = defs[v.index()] else { return v };
+    if f.op(def).op != Op::NtElementwise {
+        return v;
+    }
+    match input_with_dims(f, def, dims(f, v)) {
+        Some(input) => same_shape_input(f, defs, input),
+        None => v,
+    }
+}
+
+fn input_with_dims(f: &Func, op: OpId, want: &[Dim]) -> Option<ValueId> {
+    f.op(op).operands.iter().copied().find(|&o| f.ty(o).as_tensor().is_some_and(|t| t.dims == want))
+}
+
+/// Sizes of an array; none for scalars.
+pub fn dims(f: &Func, v: ValueId) -> &[Dim] {
+    f.ty(v).as_tensor().map_or(&[], |t| &t.dims)
+}
+
+/// A constant in another scalar type, where the result is exact or rounds once.
+fn cast_const(value: &Const, ty: &Type) -> Option<Const> {
+    let dtype = ty.scalar_dtype()?;
+    match (value, dtype) {
+        (Const::Bool(b), DType::Bool) => Some(Const::Bool(*b)),
+        (Const::Bool(b), d) if d.is_int() => Some(Const::Int(i128::from(*b))),
+        (Const::Bool(b), d) if d.is_float() => Some(Const::Float(f64::from(u8::from(*b)))),
+        (Const::Int(v), DType::Bool) => Some(Const::Bool(*v != 0)),
+        (Const::Int(v), d) if d.is_int() => d.int_bounds().filter(|(lo, hi)| lo <= v && v <= hi).map(|_| value.clone()),
+        (Const::Int(v), DType::F64) if v.unsigned_abs() <= 1 << 53 => Some(Const::Float(*v as f64)),
+        (Const::Int(v), DType::F32) if v.unsigned_abs() <= 1 << 53 => Some(Const::Float(f64::from(*v as f64 as f32))),
+        (Const::Float(v), DType::Bool) => Some(Const::Bool(*v != 0.0)),
+        (Const::Float(v), DType::F64) => Some(Const::Float(*v)),
+        // A nan's payload is not ours to round.
+        (Const::Float(v), DType::F32) if !v.is_nan() => Some(Const::Float(f64::from(*v as f32))),
+        _ => None,
+    }
+}
+
+// ---- refinements -----------------------------------------------------------------------------
+
+/// `refine(elementwise(y))` becomes `elementwise(refine(y))`, where the elementwise result has no other use and
+/// one of its inputs has exactly its sizes (so that the message shows the same shapes).
+pub fn push_refines(f: &mut Func) {
+    let mut regions = vec![f.body];
+    f.walk(&mut |op| regions.extend(f.op(op).regions.iter().copied()));
+    for region in regions {
+        while push_one(f, region) {}
+    }
+}
+
+fn push_one(f: &mut Func, region: RegionId) -> bool {
+    let defs = definitions(f);
+    let uses = f.use_counts();
+    let found = f.region(region).ops.iter().copied().enumerate().find_map(|(at, id)| {
+        let data = f.op(id);
+        let Op::NtRefine { site } = data.op else { return None };
+        let producer = defs[data.operands[0].index()]?;
+        let p = f.op(producer);
+        let alone = p.op == Op::NtElementwise && p.results.len() == 1 && uses[data.operands[0].index()] == 1;
+        let from = f.region(region).ops[..at].iter().position(|&op| op == producer)?;
+        // The producer moves down to here: nothing between may write what it reads.
+        let quiet = |&op: &OpId| !f.effects(op).writes || matches!(f.op(op).op, Op::ShapeBind { .. });
+        let here = !f.effects(producer).may_raise && f.region(region).ops[from..at].iter().all(quiet);
+        let changes = dims(f, data.operands[0]) != dims(f, data.results[0]);
+        let shown = input_with_dims(f, producer, dims(f, data.operands[0]))?;
+        (alone && here && changes).then_some((at, id, site, producer, shown))
+    });
+    let Some((at, refine, site, producer, shown)) = found else { return false };
+    let old_dims = dims(f, f.op(refine).operands[0]).to_vec();
+    let new_dims = dims(f, f.op(refine).results[0]).to_vec();
+    let message: Vec<ValueId> = f.op(refine).operands[1..].to_vec();
+    let mut p = f.op(producer).clone();
+    // The refinements stand where the one refinement stood; ops appended here are moved into place below.
+    let tail = f.region(region).ops.len();
+    // The input whose shape the message shows comes first: it is the one that can raise.
+    let mut inputs: Vec<ValueId> = vec![shown];
+    inputs.extend(p.operands.iter().copied().filter(|&o| o != shown));
+    let mut refined = BTreeMap::new();
+    for input in inputs {
+        let Some(t) = f.ty(input).as_tensor() else { continue };
+        let skip = old_dims.len() - t.rank();
+        let pairs = t.dims.iter().enumerate();
+        let better: Vec<Dim> =
+            pairs.map(|(k, &d)| if d == old_dims[skip + k] { new_dims[skip + k] } else { d }).collect();
+        if better == t.dims || refined.contains_key(&input) {
+            continue;
+        }
+        let ty = Type::tensor(TensorType { dims: better, ..t.clone() });
+        let mut b = Builder { func: f, region, span: p.span };
+        b.span = b.func.op(refine).span;
+        let mut operands = vec![input];
+        operands.extend(&message);
+        let v = b.value(Op::NtRefine { site }, &operands, ty);
+        refined.insert(input, v);
+    }
+    for o in &mut p.operands {
+        *o = refined.get(o).copied().unwrap_or(*o);
+    }
+    // The producer, now over the better sizes, defines the refinement's own result.
+    p.results.clone_from(&f.op(refine).results);
+    f.ops.push(p);
+    let moved = OpId((f.ops.len() - 1) as u32);
+    let ops = &mut f.regions[region.index()].ops;
+    ops.push(moved);
+    let added: Vec<OpId> = ops.drain(tail..).collect();
+    ops.splice(at..=at, added);
+    ops.retain(|&op| op != producer);
+    true
+}
+
+// ---- common subexpressions -------------------------------------------------------------------
+
+type Available = HashMap<(&'static str, Vec<ValueId>), Vec<OpId>>;
+
+/// Equal pure scalar ops become one.
+pub fn cse(f: &mut Func) {
+    let mut map = BTreeMap::new();
+    cse_region(f, f.body, &mut Available::new(), &mut map);
+}
+
+fn cse_region(f: &mut Func, region: RegionId, known: &mut Available, map: &mut BTreeMap<ValueId, ValueId>) {
+    let mut kept = vec![];
+    let mut added = vec![];
+    for id in std::mem::take(&mut f.regions[region.index()].ops) {
+        for v in &mut f.ops[id.index()].operands {
+            while let Some(&next) = map.get(v) {
+                *v = next;
+            }
+        }
+        let data = f.op(id);
+        if data.op.effects() == weft_ir::ops::Effects::PURE && data.regions.is_empty() && !data.results.is_empty() {
+            let key = (data.op.name(), data.operands.to_vec());
+            let equal = |&other: &OpId| {
+                let o = f.op(other);
+                let types = o.results.iter().zip(&data.results).all(|(&a, &b)| f.ty(a) == f.ty(b));
+                types && o.results.len() == data.results.len() && same_attributes(&o.op, &data.op)
+            };
+            if let Some(&first) = known.get(&key).and_then(|ids| ids.iter().find(|o| equal(o))) {
+                let pairs: Vec<_> = data.results.iter().copied().zip(f.op(first).results.iter().copied()).collect();
+                map.extend(pairs);
+                continue;
+            }
+            known.entry(key.clone()).or_default().push(id);
+            added.push(key);
+        }
+        kept.push(id);
+        let regions = f.op(id).regions.clone();
+        for r in regions {
+            if is_isolated(&f.op(id).op) {
+                share_operands(f, id, map);
+                cse_region(f, r, &mut Available::new(), map);
+            } else {
+                cse_region(f, r, known, map);
+            }
+        }
+    }
+    f.regions[region.index()].ops = kept;
+    // What this region computed is not visible after it.
+    for key in added.iter().rev() {
+        if let Some(ids) = known.get_mut(key) {
+            ids.pop();
+        }
+    }
+}
+
+/// Arguments that stand for one operand become one; [`dce`] then drops the others.
+fn share_operands(f: &Func, id: OpId, map: &mut BTreeMap<ValueId, ValueId>) {
+    let (operands, args) = (&f.op(id).operands, &f.region(f.op(id).regions[0]).args);
+    for i in 1..operands.len() {
+        let first = operands[..i].iter().position(|v| *v == operands[i]);
+        if let Some(first) = first.filter(|&k| f.ty(args[k]) == f.ty(args[i])) {
+            map.insert(args[i], args[first]);
+        }
+    }
+}
+
+/// Equal attributes, floats by their bits: 0.0 is not -0.0.
+fn same_attributes(a: &Op, b: &Op) -> bool {
+    match (a, b) {
+        (Op::Const { value: Const::Float(x) }, Op::Const { value: Const::Float(y) }) => x.to_bits() == y.to_bits(),
+        _ => a == b,
+    }
+}
+
+// ---- dead code -------------------------------------------------------------------------------
+
+/// Removes unused ops; unused results and operands of ops with isolated regions; repeats while that frees more.
+pub fn dce(f: &mut Func) {
+    loop {
+        let mut uses = f.use_counts();
+        let mut changed = sweep(f, f.body, &mut uses);
+        let mut ids = vec![];
+        f.walk(&mut |op| ids.push(op));
+        for id in ids {
+            if is_isolated(&f.op(id).op) {
+                changed |= trim(f, id, &uses);
+            }
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Backwards through a region, so that one sweep removes a whole dead chain.
+fn sweep(f: &mut Func, region: RegionId, uses: &mut [u32]) -> bool {
+    let mut changed = false;
+    let mut kept = vec![];
+    for id in std::mem::take(&mut f.regions[region.index()].ops).into_iter().rev() {
+        let dead = f.op(id).results.iter().all(|v| uses[v.index()] == 0) && f.effects(id).removable();
+        if dead {
+            changed = true;
+            forget(f, id, uses);
+            continue;
+        }
+        for r in f.op(id).regions.clone() {
+            changed |= sweep(f, r, uses);
+        }
+        kept.push(id);
+    }
+    kept.reverse();
+    f.regions[region.index()].ops = kept;
+    changed
+}
+
+/// Takes back the uses of an op and of everything in it.
+fn forget(f: &Func, id: OpId, uses: &mut [u32]) {
+    for v in &f.op(id).operands {
+        uses[v.index()] -= 1;
+    }
+    for &r in &f.op(id).regions {
+        for &inner in &f.region(r).ops {
+            forget(f, inner, uses);
+        }
+    }
+}
+
+/// Drops unused results (keeping one of an `nt.elementwise`) and operands that the region does not use.
+fn trim(f: &mut Func, id: OpId, uses: &[u32]) -> bool {
+    let region = f.op(id).regions[0];
+    let mut changed = false;
+    // A body that ends in `raise` yields nothing; its results stay.
+    let end = f.region(region).ops.last().copied().filter(|&e| f.op(e).op == Op::Yield);
+    if let Some(end) = end {
+        for i in (0..f.op(id).results.len()).rev() {
+            let last_one = f.op(id).results.len() == 1 && f.op(id).op == Op::NtElementwise;
+            if uses[f.op(id).results[i].index()] == 0 && !last_one {
+                f.ops[id.index()].results.remove(i);
+                f.ops[end.index()].operands.remove(i);
+                changed = true;
+            }
+        }
+    }
+    for i in (0..f.op(id).operands.len()).rev() {
+        if uses[f.region(region).args[i].index()] == 0 {
+            f.ops[id.index()].operands.remove(i);
+            f.regions[region.index()].args.remove(i);
+            changed = true;
+        }
+    }
+    changed
+}

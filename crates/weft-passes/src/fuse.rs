@@ -1,0 +1,442 @@
+//! `placed` → `fused`: neighbouring elementwise ops become one, so that removable temporaries are never stored.
+//!
+//! Comes in: blocks whose `nt.elementwise` ops all run at the block's place. Goes out: the same scalar ops in fewer
+//! `nt.elementwise`; a result is stored only if something outside its group uses it. Bits do not change.
+//!
+//! A block is a graph: an op depends on the ops that define its operands, and ops that raise or write keep their
+//! order, and nothing moves up past a possible `return`. Two groups over one iteration space (equal sizes, by symbol) merge when one uses the other's result, or
+//! when both read an array; never when an op outside would have to run between them. A cheap producer over a
+//! smaller space is recomputed in its consumers instead of stored. Scalar constants move into bodies.
+
+use crate::{PassCx, canon};
+use std::collections::{BTreeMap, BTreeSet};
+use weft_diag::Diagnostic;
+use weft_ir::attr::Const;
+use weft_ir::{Builder, Dim, Func, Module, Op, OpData, OpId, RegionId, Stage, Type, ValueId};
+
+/// Most scalar ops in one body.
+const MAX_BODY: usize = 256;
+/// Most arrays read and written by one op: what hardware prefetchers follow.
+const MAX_STREAMS: usize = 16;
+/// Most scalar ops of a producer that is recomputed rather than stored and loaded.
+const MAX_RECOMPUTED: usize = 4;
+
+/// The pass.
+pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
+    for f in m.funcs.iter_mut().filter(|f| !f.kernel) {
+        canon::cse(f);
+        canon::dce(f);
+        let mut regions = vec![f.body];
+        f.walk(&mut |op| {
+            if f.op(op).op != Op::NtElementwise {
+                regions.extend(f.op(op).regions.iter().copied());
+            }
+        });
+        for region in regions {
+            sink_constants(f, region);
+            merge(f, region, false);
+            while recompute(f, region) {
+                merge(f, region, false);
+            }
+            // Siblings last: what one of them stores is no longer cheap to recompute.
+            merge(f, region, true);
+        }
+        canon::cse(f);
+        canon::dce(f);
+    }
+    m.stage = Stage::Fused;
+    Ok(m)
+}
+
+fn is_elementwise(f: &Func, op: OpId) -> bool {
+    f.op(op).op == Op::NtElementwise
+}
+
+/// Sizes of the iteration space.
+fn space(f: &Func, op: OpId) -> &[Dim] {
+    canon::dims(f, f.op(op).results[0])
+}
+
+fn body_size(f: &Func, op: OpId) -> usize {
+    let mut n = 0;
+    f.op(op).regions.iter().for_each(|&r| f.walk_region(r, &mut |_| n += 1));
+    n
+}
+
+// ---- groups ----------------------------------------------------------------------------------
+
+/// The ops of one block, which group each belongs to, and what must run before what.
+struct Graph {
+    ops: Vec<OpId>,
+    /// Group of each op: the index of its last member.
+    group: Vec<usize>,
+    /// Ops that each op depends on.
+    before: Vec<BTreeSet<usize>>,
+}
+
+impl Graph {
+    fn new(f: &Func, region: RegionId) -> Graph {
+        let ops = f.region(region).ops.clone();
+        let mut before = vec![BTreeSet::new(); ops.len()];
+        let mut defined: BTreeMap<ValueId, usize> = BTreeMap::new();
+        let mut bound: BTreeMap<Dim, usize> = BTreeMap::new();
+        let mut last_ordered: Option<usize> = None;
+        let mut last_write: Option<usize> = None;
+        let mut last_exit: Option<usize> = None;
+        let mut readers: Vec<usize> = vec![];
+        for (i, &id) in ops.iter().enumerate() {
+            let mut used = vec![];
+            uses_in(f, id, &mut used);
+            before[i].extend(used.iter().filter_map(|v| defined.get(v)));
+            let sizes = used.iter().chain(&f.op(id).results).flat_map(|&v| canon::dims(f, v));
+            before[i].extend(sizes.filter_map(|d| bound.get(d)));
+            let e = f.effects(id);
+            if let Op::ShapeBind { dim } = f.op(id).op {
+                bound.insert(dim, i);
+            } else {
+                if e.may_raise || e.writes || e.exits {
+                    before[i].extend(last_ordered);
+                    last_ordered = Some(i);
+                }
+                if e.writes {
+                    before[i].extend(readers.drain(..));
+                    last_write = Some(i);
+                } else if e.reads {
+                    before[i].extend(last_write);
+                    readers.push(i);
+                }
+            }
+            // Work after a possible return is not done before it.
+            before[i].extend(last_exit);
+            if e.exits {
+                last_exit = Some(i);
+            }
+            if f.op(id).op.is_terminator() {
+                before[i].extend(0..i);
+            }
+            defined.extend(f.op(id).results.iter().map(|&v| (v, i)));
+        }
+        Graph { group: (0..ops.len()).collect(), ops, before }
+    }
+
+    fn members(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.ops.len()).filter(move |&i| self.group[i] == group)
+    }
+
+    /// Groups that a group depends on directly.
+    fn needs(&self, group: usize) -> BTreeSet<usize> {
+        let all = self.members(group).flat_map(|i| self.before[i].iter().map(|&d| self.group[d]));
+        all.filter(|&g| g != group).collect()
+    }
+
+    /// Whether `from` depends on `to` by a path that passes through another group.
+    fn depends_around(&self, from: usize, to: usize) -> bool {
+        let mut todo: Vec<usize> = self.needs(from).into_iter().filter(|&g| g != to).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(g) = todo.pop() {
+            if g == to {
+                return true;
+            }
+            if seen.insert(g) {
+                todo.extend(self.needs(g));
+            }
+        }
+        false
+    }
+
+    /// Groups in an order that keeps every dependence, and otherwise the order of their last members.
+    fn schedule(&self) -> Vec<usize> {
+        let mut waiting: BTreeSet<usize> = self.group.iter().copied().collect();
+        let mut order = vec![];
+        while !waiting.is_empty() {
+            let ready = waiting.iter().copied().find(|&g| self.needs(g).is_disjoint(&waiting));
+            let g = ready.expect("merging keeps the graph free of cycles");
+            waiting.remove(&g);
+            order.push(g);
+        }
+        order
+    }
+}
+
+/// Values that an op uses, itself or inside its regions.
+fn uses_in(f: &Func, id: OpId, out: &mut Vec<ValueId>) {
+    out.extend(&f.op(id).operands);
+    for &r in &f.op(id).regions {
+        f.walk_region(r, &mut |op| out.extend(&f.op(op).operands));
+    }
+}
+
+/// Merges groups of one block until no pair fits, then rewrites the block. Without `siblings` only producers and
+/// consumers merge.
+fn merge(f: &mut Func, region: RegionId, siblings: bool) {
+    let mut g = Graph::new(f, region);
+    let uses = f.use_counts();
+    let mut changed = false;
+    let mut from = 0;
+    while let Some((a, b)) = find_pair(f, &g, from, siblings) {
+        g.group.iter_mut().filter(|k| **k == a).for_each(|k| *k = b);
+        changed = true;
+        // Pairs before this one did not fit, and merging others later does not make them fit.
+        from = b;
+    }
+    if !changed {
+        return;
+    }
+    let mut ops = vec![];
+    for group in g.schedule() {
+        let members: Vec<OpId> = g.members(group).map(|i| g.ops[i]).collect();
+        ops.push(if let [one] = members[..] { one } else { build(f, &members, &uses) });
+    }
+    f.regions[region.index()].ops = ops;
+}
+
+/// The first pair that fits, from op `from` on; the later group names both.
+fn find_pair(f: &Func, g: &Graph, from: usize, siblings: bool) -> Option<(usize, usize)> {
+    let heads: Vec<usize> = (0..g.ops.len()).filter(|&i| g.group[i] == i && is_elementwise(f, g.ops[i])).collect();
+    for (k, &b) in heads.iter().enumerate().filter(|(_, b)| **b >= from) {
+        for &a in heads[..k].iter().rev() {
+            if fits(f, g, a, b, siblings) && !g.depends_around(b, a) && !g.depends_around(a, b) {
+                return Some((a, b));
+            }
+        }
+    }
+    None
+}
+
+/// Whether two groups may share a loop, dependences aside.
+fn fits(f: &Func, g: &Graph, a: usize, b: usize, siblings: bool) -> bool {
+    if space(f, g.ops[a]) != space(f, g.ops[b]) {
+        return false;
+    }
+    let of = |group: usize| g.members(group).map(|i| g.ops[i]).collect::<Vec<_>>();
+    let (left, right) = (of(a), of(b));
+    let linked = g.needs(b).contains(&a) || g.needs(a).contains(&b);
+    let arrays = |ops: &[OpId]| -> BTreeSet<ValueId> {
+        let used = ops.iter().flat_map(|&op| f.op(op).operands.iter().copied());
+        used.filter(|&v| f.ty(v).as_tensor().is_some()).collect()
+    };
+    let (reads_left, reads_right) = (arrays(&left), arrays(&right));
+    let layout = |ops: &[OpId]| f.ty(f.op(ops[0]).results[0]).as_tensor().map(|t| t.layout);
+    let siblings = siblings && !reads_left.is_disjoint(&reads_right) && layout(&left) == layout(&right);
+    let both: Vec<OpId> = left.iter().chain(&right).copied().collect();
+    let size: usize = both.iter().map(|&op| body_size(f, op)).sum();
+    let results = both.iter().map(|&op| f.op(op).results.len()).sum::<usize>();
+    let streams = reads_left.union(&reads_right).count() + results;
+    // Which of two raises comes first must not depend on who is fused with whom.
+    let raising = both.iter().filter(|&&op| f.effects(op).may_raise).count();
+    (linked || siblings) && size <= MAX_BODY && (linked || streams <= MAX_STREAMS) && raising < 2
+}
+
+/// One op that does what the members do, in their order.
+fn build(f: &mut Func, members: &[OpId], uses: &[u32]) -> OpId {
+    let parts: Vec<OpData> = members.iter().map(|&op| f.op(op).clone()).collect();
+    let mut inner_uses: BTreeMap<ValueId, u32> = BTreeMap::new();
+    for v in parts.iter().flat_map(|p| &p.operands) {
+        *inner_uses.entry(*v).or_default() += 1;
+    }
+    let region = f.new_region();
+    let mut operands: Vec<ValueId> = vec![];
+    // The scalar that stands for each operand, and for each member's result.
+    let mut scalars: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    let mut results = vec![];
+    let mut yields = vec![];
+    for p in &parts {
+        let args = f.region(p.regions[0]).args.clone();
+        let mut map = BTreeMap::new();
+        for (&v, &a) in p.operands.iter().zip(&args) {
+            let ty = f.ty(a).clone();
+            let mut b = Builder { func: f, region, span: p.span };
+            let scalar = *scalars.entry(v).or_insert_with(|| {
+                operands.push(v);
+                b.arg(ty.clone())
+            });
+            let scalar = b.cast(scalar, ty);
+            map.insert(a, scalar);
+        }
+        let out = inline(f, p.regions[0], region, &mut map, &|op| op.clone());
+        for (&v, s) in p.results.iter().zip(out) {
+            scalars.insert(v, s);
+            if uses[v.index()] > inner_uses.get(&v).copied().unwrap_or(0) {
+                results.push(v);
+                yields.push(s);
+            }
+        }
+    }
+    let span = parts.last().map_or(weft_diag::Span::NONE, |p| p.span);
+    Builder { func: f, region, span }.effect(Op::Yield, &yields);
+    let regions = vec![region].into();
+    let data = OpData { op: Op::NtElementwise, operands: operands.into(), results: results.into(), regions, span };
+    f.ops.push(data);
+    OpId((f.ops.len() - 1) as u32)
+}
+
+/// Copies a body's ops to the end of another region; returns what it yields. `change` may replace an op.
+fn inline(
+    f: &mut Func,
+    from: RegionId,
+    to: RegionId,
+    map: &mut BTreeMap<ValueId, ValueId>,
+    change: &dyn Fn(&Op) -> Op,
+) -> Vec<ValueId> {
+    let mut yields = vec![];
+    for id in f.region(from).ops.clone() {
+        let data = f.op(id).clone();
+        let operands: Vec<ValueId> = data.operands.iter().map(|v| map.get(v).copied().unwrap_or(*v)).collect();
+        if data.op == Op::Yield {
+            yields = operands;
+            break;
+        }
+        copy_op(f, &data, &operands, to, map, change);
+    }
+    yields
+}
+
+fn copy_op(
+    f: &mut Func,
+    data: &OpData,
+    operands: &[ValueId],
+    to: RegionId,
+    map: &mut BTreeMap<ValueId, ValueId>,
+    change: &dyn Fn(&Op) -> Op,
+) {
+    let mut regions = vec![];
+    for &r in &data.regions {
+        let new = f.new_region();
+        for a in f.region(r).args.clone() {
+            let ty = f.ty(a).clone();
+            map.insert(a, Builder { func: f, region: new, span: data.span }.arg(ty));
+        }
+        for inner in f.region(r).ops.clone() {
+            let inner = f.op(inner).clone();
+            let operands: Vec<ValueId> = inner.operands.iter().map(|v| map.get(v).copied().unwrap_or(*v)).collect();
+            copy_op(f, &inner, &operands, new, map, change);
+        }
+        regions.push(new);
+    }
+    let types: Vec<Type> = data.results.iter().map(|&v| f.ty(v).clone()).collect();
+    let new = Builder { func: f, region: to, span: data.span }.op(change(&data.op), operands, &types, &regions);
+    for (i, &v) in data.results.iter().enumerate() {
+        let result = f.op(new).results[i];
+        map.insert(v, result);
+        let name = f.values[v.index()].name.clone();
+        f.values[result.index()].name = name;
+    }
+}
+
+// ---- producers over a smaller space ----------------------------------------------------------
+
+/// Inlines one cheap producer that is broadcast into its consumers; says whether there was one.
+fn recompute(f: &mut Func, region: RegionId) -> bool {
+    let uses = f.use_counts();
+    let ops = f.region(region).ops.clone();
+    for &p in &ops {
+        let cheap = is_elementwise(f, p)
+            && f.op(p).results.len() == 1
+            && body_size(f, p) <= MAX_RECOMPUTED + 1
+            && !f.effects(p).may_raise
+            && !has_transcendental(f, p);
+        if !cheap {
+            continue;
+        }
+        let result = f.op(p).results[0];
+        let consumers: Vec<OpId> =
+            ops.iter().copied().filter(|&c| is_elementwise(f, c) && f.op(c).operands.contains(&result)).collect();
+        let read: usize = consumers.iter().map(|&c| f.op(c).operands.iter().filter(|&&v| v == result).count()).sum();
+        // Stored anyway, or read too often: then it is cheaper to load it.
+        if read == 0 || read != uses[result.index()] as usize || consumers.len() > 2 {
+            continue;
+        }
+        if writes_between(f, &ops, p, consumers[consumers.len() - 1])
+            || consumers.iter().any(|&c| space(f, c) == space(f, p) || body_size(f, c) + MAX_RECOMPUTED > MAX_BODY)
+        {
+            continue;
+        }
+        for c in consumers {
+            let new = broadcast_into(f, p, c);
+            let at = f.regions[region.index()].ops.iter_mut().find(|op| **op == c);
+            *at.expect("the consumer stands in this region") = new;
+        }
+        f.regions[region.index()].ops.retain(|&op| op != p);
+        return true;
+    }
+    false
+}
+
+fn writes_between(f: &Func, ops: &[OpId], first: OpId, last: OpId) -> bool {
+    let from = ops.iter().skip_while(|&&op| op != first);
+    from.take_while(|&&op| op != last).any(|&op| f.effects(op).writes && !matches!(f.op(op).op, Op::ShapeBind { .. }))
+}
+
+fn has_transcendental(f: &Func, op: OpId) -> bool {
+    let mut found = false;
+    for &r in &f.op(op).regions {
+        f.walk_region(r, &mut |op| found |= f.op(op).op.dialect() == "math" || f.op(op).op == Op::Pow);
+    }
+    found
+}
+
+/// The consumer with the producer's body in front of its own.
+fn broadcast_into(f: &mut Func, p: OpId, c: OpId) -> OpId {
+    let (producer, mut new) = (f.op(p).clone(), f.op(c).clone());
+    let small = space(f, p).to_vec();
+    let skip = space(f, c).len() - small.len();
+    let region = f.new_region();
+    let mut operands: Vec<ValueId> = vec![];
+    let mut map = BTreeMap::new();
+    let all = new.operands.iter().zip(f.region(new.regions[0]).args.clone());
+    let all = all.filter(|(v, _)| **v != producer.results[0]);
+    let inputs: Vec<(ValueId, ValueId)> = all
+        .chain(producer.operands.iter().zip(f.region(producer.regions[0]).args.clone()))
+        .map(|(v, a)| (*v, a))
+        .collect();
+    for (v, a) in inputs {
+        operands.push(v);
+        let ty = f.ty(a).clone();
+        map.insert(a, Builder { func: f, region, span: new.span }.arg(ty));
+    }
+    // Positions of the small space are positions of the large one, or 0 where it is broadcast.
+    let moved = |op: &Op| match op {
+        Op::NtPosition { dim } if small[*dim as usize] == Dim::Const(1) => Op::Const { value: Const::Int(0) },
+        Op::NtPosition { dim } => Op::NtPosition { dim: dim + skip as u32 },
+        other => other.clone(),
+    };
+    let out = inline(f, producer.regions[0], region, &mut map, &moved);
+    for (v, a) in new.operands.clone().iter().zip(f.region(new.regions[0]).args.clone()) {
+        if *v == producer.results[0] {
+            let ty = f.ty(a).clone();
+            let scalar = Builder { func: f, region, span: new.span }.cast(out[0], ty);
+            map.insert(a, scalar);
+        }
+    }
+    let yields = inline(f, new.regions[0], region, &mut map, &|op| op.clone());
+    Builder { func: f, region, span: new.span }.effect(Op::Yield, &yields);
+    new.operands = operands.into();
+    new.regions = vec![region].into();
+    f.ops.push(new);
+    OpId((f.ops.len() - 1) as u32)
+}
+
+/// Scalar operands that are constants become constants of the body: nothing to pass, and code sees the number.
+/// Blocks are visited from the outside in, so that a constant passes through an `env.region` into a body.
+fn sink_constants(f: &mut Func, region: RegionId) {
+    let defs = canon::definitions(f);
+    for id in f.region(region).ops.clone() {
+        if !matches!(f.op(id).op, Op::NtElementwise | Op::EnvRegion { .. }) {
+            continue;
+        }
+        let body = f.op(id).regions[0];
+        for i in (0..f.op(id).operands.len()).rev() {
+            let Some(def) = defs[f.op(id).operands[i].index()] else { continue };
+            if !matches!(f.op(def).op, Op::Const { .. }) {
+                continue;
+            }
+            let mut data = f.op(def).clone();
+            data.results = vec![f.region(body).args[i]].into();
+            f.ops.push(data);
+            let new = OpId((f.ops.len() - 1) as u32);
+            f.regions[body.index()].ops.insert(0, new);
+            f.regions[body.index()].args.remove(i);
+            f.ops[id.index()].operands.remove(i);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Operators on arrays: a scalar body over the broadcast shape.
+
+use super::abs::{Abs, SIZE};
+use super::{Body, Door, Infer};
+use std::collections::HashSet;
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
+use weft_ir::rules::{broadcast_dims, join_places, operator_dtype, result_layout};
+use weft_ir::{Dim, ExcClass, Op, Place, RegionId, Site, TensorType, Type, ValueId, Weak};
+
+/// What a 0-d result becomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ZeroD {
+    /// A scalar, as ufuncs and operators give.
+    Scalar,
+    /// An array, as `np.where` gives.
+    Array,
+}
+
+/// A function of elements.
+type Element<'f, 'r> = &'f mut dyn FnMut(&mut Infer<'r>, &[Abs]) -> Result<Abs, Diagnostic>;
+
+impl<'r> Infer<'r> {
+    /// `a op b` of anything.
+    pub(super) fn binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        self.numeric(op.text(), a, b)?;
+        // Refused here, where the arrays are still arrays, so that the message names them.
+        let python = self.as_weak(a).is_some() && self.as_weak(b).is_some();
+        if !python && (op == BinOp::MatMul || operator_dtype(op, self.meet(a, b)?).is_err()) {
+            return Err(self.not_defined(op, a, b));
+        }
+        self.elementwise(&[a.clone(), b.clone()], None, ZeroD::Scalar, &mut |s, e| s.scalar_binop(op, &e[0], &e[1]))
+    }
+
+    /// `op a` of anything.
+    pub(super) fn unary(&mut self, op: UnaryOp, a: &Abs) -> Result<Abs, Diagnostic> {
+        if op == UnaryOp::Not {
+            return self.logical_not(a);
+        }
+        self.elementwise(&[a.clone()], None, ZeroD::Scalar, &mut |s, e| s.scalar_unary(op, &e[0]))
+    }
+
+    /// `a op b`, a comparison of anything.
+    pub(super) fn compare(&mut self, op: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        if matches!(op, CmpOp::Is | CmpOp::IsNot) {
+            return self.scalar_compare(op, a, b);
+        }
+        if !matches!((a, b), (Abs::Const(_), Abs::Const(_))) {
+            self.numeric(op.text(), a, b)?;
+        }
+        self.elementwise(&[a.clone(), b.clone()], None, ZeroD::Scalar, &mut |s, e| s.scalar_compare(op, &e[0], &e[1]))
+    }
+
+    /// Refuses operands that are no numbers, with both types.
+    fn numeric(&self, op: &str, a: &Abs, b: &Abs) -> Result<(), Diagnostic> {
+        for x in [a, b] {
+            if let Abs::Unbound(name) = x {
+                return Err(self.unbound(name));
+            }
+        }
+        let number = |x: &Abs| self.as_tensor(x).is_some() || self.type_of(x).is_some_and(|t| t.is_scalar());
+        if number(a) && number(b) {
+            return Ok(());
+        }
+        Err(self.typing(format!("unsupported operand types for {op}: {} and {}", self.describe(a), self.describe(b))))
+    }
+
+    /// Applies `f` to elements: directly to scalars, as the body of an `nt.elementwise` when an argument is an array
+    /// or `space` gives the shape of a new one.
+    pub(super) fn elementwise(
+        &mut self,
+        args: &[Abs],
+        space: Option<Vec<Dim>>,
+        zero_d: ZeroD,
+        f: Element<'_, 'r>,
+    ) -> Result<Abs, Diagnostic> {
+        let tensors: Vec<ValueId> = args.iter().filter_map(|a| self.as_tensor(a)).collect();
+        if tensors.is_empty() && space.is_none() && (zero_d == ZeroD::Scalar || self.body.is_some()) {
+            return f(self, args);
+        }
+        if self.is_kernel() {
+            return Err(self
+                .refuse("array expressions inside a kernel are not supported yet")
+                .help("write one element: `a[i] = b[i] + c[i]`"));
+        }
+        let dims = match space {
+            Some(dims) => dims,
+            None => self.broadcast(&tensors)?,
+        };
+        let place = self.common_place(&tensors)?;
+        let tensors: Vec<ValueId> = tensors.into_iter().map(|t| self.refine_to(t, &dims, args)).collect();
+
+        // The body: tensors become elements, everything else is used as it is and captured below.
+        let outer = self.region;
+        let region = self.out.new_region();
+        let saved = self.body.replace(Body { outer, first_value: self.out.values.len(), rank: dims.len() });
+        let mut inputs: Vec<(ValueId, ValueId)> = vec![];
+        let mut elements = vec![];
+        let mut next = tensors.iter().copied();
+        for a in args {
+            let element = match (self.as_tensor(a), a) {
+                (Some(_), _) => {
+                    let t = next.next().unwrap_or(ValueId(0));
+                    Abs::Value(self.element_of(t, region, &mut inputs))
+                }
+                (None, a) => a.clone(),
+            };
+            elements.push(element);
+        }
+        let result = self.inside(region, |s| {
+            let e = f(s, &elements)?;
+            let v = s.strengthen(&e)?;
+            s.effect(Op::Yield, &[v]);
+            Ok(v)
+        });
+        self.body = saved;
+        let result = result?;
+        let Type::Num(dtype) = *self.out.ty(result) else {
+            return Err(self.typing(format!("an array cannot hold {}", self.out.ty(result).user_name())));
+        };
+        let mut operands: Vec<ValueId> = inputs.iter().map(|(t, _)| *t).collect();
+        operands.extend(self.capture(region));
+
+        let types: Vec<&TensorType> = tensors.iter().filter_map(|&t| self.tensor(t)).collect();
+        let layout = result_layout(&dims, &types);
+        let rank = dims.len();
+        let place = place.unwrap_or_else(|| match &self.door {
+            Door::Tensor { place } => place.clone(),
+            _ => Place::Host,
+        });
+        let ty = Type::tensor(TensorType { layout, ..TensorType::fresh(dims, dtype, place) });
+        let op = self.builder().op(Op::NtElementwise, &operands, &[ty], &[region]);
+        let v = self.out.op(op).results[0];
+        if rank == 0 && zero_d == ZeroD::Scalar && !matches!(self.door, Door::Tensor { .. }) {
+            return Ok(Abs::Value(self.emit(Op::NtItem, &[v], Type::Num(dtype))));
+        }
+        Ok(Abs::Value(v))
+    }
+
+    /// The region argument for an input tensor; one per tensor.
+    fn element_of(&mut self, t: ValueId, region: RegionId, inputs: &mut Vec<(ValueId, ValueId)>) -> ValueId {
+        if let Some((_, e)) = inputs.iter().find(|(i, _)| *i == t) {
+            return *e;
+        }
+        let dtype = self.tensor(t).map_or(weft_ir::DType::F64, |t| t.dtype);
+        let e = self.out.new_value(Type::Num(dtype));
+        self.out.regions[region.index()].args.push(e);
+        inputs.push((t, e));
+        e
+    }
+
+    /// Makes outer scalars that the body uses into operands and region arguments; returns them.
+    fn capture(&mut self, region: RegionId) -> Vec<ValueId> {
+        let mut defined: HashSet<ValueId> = self.out.region(region).args.iter().copied().collect();
+        let mut ops = vec![];
+        self.out.walk_region(region, &mut |op| ops.push(op));
+        for &op in &ops {
+            let data = self.out.op(op);
+            defined.extend(data.results.iter().copied());
+            for &r in &data.regions {
+                defined.extend(self.out.region(r).args.iter().copied());
+            }
+        }
+        let mut captured: Vec<(ValueId, ValueId)> = vec![];
+        for op in ops {
+            for k in 0..self.out.op(op).operands.len() {
+                let v = self.out.op(op).operands[k];
+                if defined.contains(&v) {
+                    continue;
+                }
+                let inner = match captured.iter().find(|(o, _)| *o == v) {
+                    Some((_, inner)) => *inner,
+                    None => {
+                        let inner = self.out.new_value(self.out.ty(v).clone());
+                        self.out.regions[region.index()].args.push(inner);
+                        captured.push((v, inner));
+                        inner
+                    }
+                };
+                self.out.ops[op.index()].operands[k] = inner;
+            }
+        }
+        captured.into_iter().map(|(o, _)| o).collect()
+    }
+
+    fn broadcast(&mut self, tensors: &[ValueId]) -> Result<Vec<Dim>, Diagnostic> {
+        let shapes: Vec<&[Dim]> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| t.dims.as_slice()).collect();
+        broadcast_dims(&shapes).ok_or_else(|| {
+            let list: Vec<String> = tensors.iter().map(|&t| self.out.ty(t).to_string()).collect();
+            let message = format!("operands could not be broadcast together: {}", list.join(", "));
+            Diagnostic::new(ErrorKind::Value, self.span, message)
+        })
+    }
+
+    /// Sizes given by a program: constants, sizes of arrays, or run-time values that get a symbol.
+    pub(super) fn space(&mut self, sizes: &[Abs]) -> Result<Vec<Dim>, Diagnostic> {
+        let mut dims = vec![];
+        for size in sizes {
+            dims.push(match size {
+                Abs::Const(Const::Int(n)) if *n >= 0 && *n <= SIZE.1 => Dim::Const(*n as u64),
+                Abs::Value(v) if self.as_weak(size) == Some(Weak::Int) => match self.size_symbol(*v) {
+                    Some(dim) => dim,
+                    None => {
+                        let dim = Dim::Sym(self.out.new_symbol());
+                        self.bound.insert(*v, dim);
+                        self.effect(Op::ShapeBind { dim }, &[*v]);
+                        dim
+                    }
+                },
+                other => return Err(self.typing(format!("a size must be an int, found {}", self.describe(other)))),
+            });
+        }
+        Ok(dims)
+    }
+
+    /// The symbol a size value is known by.
+    fn size_symbol(&self, v: ValueId) -> Option<Dim> {
+        let by_array = self.out.ops.iter().find(|o| o.results.contains(&v)).and_then(|o| match o.op {
+            Op::NtDim { dim } => Some(self.tensor(o.operands[0])?.dims[dim as usize]),
+            _ => None,
+        });
+        by_array.or(self.bound.get(&v).copied())
+    }
+
+    fn common_place(&self, tensors: &[ValueId]) -> Result<Option<Place>, Diagnostic> {
+        let places: Vec<&Place> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| &t.place).collect();
+        join_places(places.iter().copied()).map_err(|(i, j)| {
+            let message = format!("operands live at different places: {} and {}", places[i], places[j]);
+            Diagnostic::new(ErrorKind::Placement, self.span, message).help("move one of them with to_device")
+        })
+    }
+
+    /// The tensor with the sizes of `dims` where it is not 1, checked at run time if that is not known.
+    fn refine_to(&mut self, t: ValueId, dims: &[Dim], args: &[Abs]) -> ValueId {
+        let t = self.refined.get(&t).copied().unwrap_or(t);
+        let Some(ty) = self.tensor(t).cloned() else { return t };
+        let skip = dims.len() - ty.rank();
+        let wanted: Vec<Dim> =
+            ty.dims.iter().enumerate().map(|(k, &d)| if d == Dim::Const(1) { d } else { dims[skip + k] }).collect();
+        if wanted == ty.dims {
+            return t;
+        }
+        // The message shows every array operand, as NumPy's does, as far as the exception record has room.
+        let mut shown: Vec<ValueId> = vec![];
+        let mut room = Site::MAX_ARGS;
+        let mut template = "operands could not be broadcast together with shapes ".to_string();
+        for a in args.iter().filter_map(|a| self.as_tensor(a)) {
+            let rank = self.tensor(a).map_or(0, TensorType::rank);
+            if rank > room {
+                template.push_str("… ");
+                break;
+            }
+            room -= rank;
+            template.push_str(&format!("{{shape {rank}}} "));
+            shown.push(a);
+        }
+        let site = self.site(ExcClass::ValueError, template);
+        let refined_ty = Type::tensor(TensorType { dims: wanted, ..ty });
+        let mut operands = vec![t];
+        operands.extend(shown);
+        let refined = self.emit(Op::NtRefine { site }, &operands, refined_ty);
+        // Later uses see the better sizes; only where this op dominates them, which straight-line code guarantees.
+        if self.region == self.out.body {
+            self.refined.insert(t, refined);
+            for v in self.refined.values_mut() {
+                if *v == t {
+                    *v = refined;
+                }
+            }
+        }
+        refined
+    }
+}

@@ -1,0 +1,302 @@
+//! Calls: builtins, library functions, primitives.
+
+use super::abs::{Abs, SIZE};
+use super::array::ZeroD;
+use super::library::{self, Form, Overload};
+use super::{Door, Infer, Resolved};
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{CmpOp, Const};
+use weft_ir::{DType, Op, Type, Weak};
+use weft_syntax::{Constant, ExprKind};
+
+impl Infer<'_> {
+    /// What a global name stands for. Inside the library, names are its module's imports.
+    pub(super) fn global(&mut self, path: &str) -> Result<Abs, Diagnostic> {
+        if let Some(function) = self.inlined.last() {
+            let overload = library::find(function)?.ok_or_else(|| self.internal("an unknown library function"))?;
+            return Ok(Abs::Function(library::canonical(&overload.imports, path)));
+        }
+        match self.resolver.resolve(path) {
+            Resolved::Const(c) => Ok(Abs::Const(c)),
+            Resolved::Scalar(dtype, c) => {
+                let weak = Abs::Const(c);
+                Ok(Abs::Value(self.to_dtype(&weak, dtype)?))
+            }
+            Resolved::Function(name) => Ok(Abs::Function(name)),
+            Resolved::Missing { nearest } => {
+                let (kind, message) = match path.rsplit_once('.') {
+                    Some((base, name)) => (ErrorKind::Attribute, format!("`{base}` has no attribute `{name}`")),
+                    None => (ErrorKind::Name, format!("name `{path}` is not defined")),
+                };
+                let d = Diagnostic::new(kind, self.span, message);
+                Err(match nearest {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d,
+                })
+            }
+            Resolved::Other { what } => {
+                let d = self.refuse(format!("`{path}` is {what}, which Weft cannot compile yet"));
+                let name = path.rsplit('.').next().unwrap_or(path);
+                let known = library::known_functions();
+                let names = known.iter().filter_map(|k| k.strip_prefix("numpy."));
+                Err(match weft_diag::nearest(name, names) {
+                    Some(near) if path.contains('.') => d.help(format!("np.{near} is supported")),
+                    _ => d,
+                })
+            }
+        }
+    }
+
+    /// `f(args…)`; the last `keywords.len()` of `args` are by keyword.
+    pub(super) fn call(&mut self, f: &Abs, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
+        let Abs::Function(name) = f else {
+            return Err(self.typing(format!("{} is not callable", self.describe(f))));
+        };
+        if let Some(unbound) = args.iter().find_map(|a| if let Abs::Unbound(n) = a { Some(n) } else { None }) {
+            return Err(self.unbound(unbound));
+        }
+        if let Some(prim) = name.strip_prefix("weft.lib.prim.") {
+            return self.primitive(prim, args);
+        }
+        if let Some(overload) = library::find(name)? {
+            return self.call_overload(name, overload, args, keywords);
+        }
+        if !keywords.is_empty() {
+            return Err(self.typing(format!("{}() takes no keyword arguments", short(name))));
+        }
+        match (name.as_str(), args) {
+            ("builtins.range", [_] | [_, _] | [_, _, _]) => self.range_object(args),
+            ("builtins.len", [x]) => match self.as_tensor(x) {
+                Some(t) if self.tensor(t).is_some_and(|t| t.rank() > 0) => Ok(self.size(t, 0)),
+                _ => match x {
+                    Abs::Tuple(items) => Ok(Abs::Const(Const::Int(items.len() as i128))),
+                    _ => Err(self.typing(format!("object of type {} has no len()", self.describe(x)))),
+                },
+            },
+            ("builtins.abs", [x]) => self.builtin_abs(x),
+            ("builtins.min", [_, _, ..]) => self.builtin_extreme(CmpOp::Lt, args),
+            ("builtins.max", [_, _, ..]) => self.builtin_extreme(CmpOp::Gt, args),
+            ("builtins.float", [x]) => self.builtin_float(x),
+            ("builtins.int", [x]) => self.builtin_int(x),
+            ("builtins.bool", [x]) => self.truth(x),
+            ("weft.get_global_id", [d]) => self.work_item(d, true),
+            ("weft.get_global_size", [d]) => self.work_item(d, false),
+            _ => Err(self.typing(format!("{}() does not take {} arguments here", short(name), args.len()))),
+        }
+    }
+
+    /// Inlines a library function with these arguments.
+    fn call_overload(
+        &mut self,
+        name: &str,
+        overload: &'static Overload,
+        args: &[Abs],
+        keywords: &[String],
+    ) -> Result<Abs, Diagnostic> {
+        let bound = self.bind(name, overload, args, keywords)?;
+        if self.inlined.len() > 32 {
+            return Err(self.internal("the library calls itself too deeply"));
+        }
+        if overload.form == Form::Whole {
+            return self.inline(name, overload, bound);
+        }
+        let (space, bound) = match (overload.form, bound.split_first()) {
+            (Form::Generate, Some((Abs::Tuple(sizes), rest))) => (Some(self.space(sizes)?), rest.to_vec()),
+            (Form::Generate, _) => return Err(self.typing(format!("{}() takes a shape", short(name)))),
+            _ => (None, bound),
+        };
+        for a in &bound {
+            if self.as_tensor(a).is_none() && self.type_of(a).is_none_or(|t| !t.is_scalar()) {
+                let message = format!("{}() takes numbers and arrays, found {}", short(name), self.describe(a));
+                return Err(self.typing(message));
+            }
+        }
+        let zero_d = if overload.form == Form::Elementwise { ZeroD::Scalar } else { ZeroD::Array };
+        let shape = (overload.form == Form::Generate).then(|| Abs::Tuple(vec![]));
+        self.elementwise(&bound, space, zero_d, &mut |s, e| {
+            let args = shape.iter().cloned().chain(e.iter().cloned()).collect();
+            let result = s.inline(name, overload, args)?;
+            // A NumPy function of Python scalars gives a NumPy scalar.
+            Ok(Abs::Value(s.strengthen(&result)?))
+        })
+    }
+
+    fn inline(&mut self, name: &str, overload: &Overload, args: Vec<Abs>) -> Result<Abs, Diagnostic> {
+        self.inlined.push(name.to_string());
+        let result = self.walk_function(&overload.py, args);
+        self.inlined.pop();
+        Ok(result?.unwrap_or(Abs::Const(Const::None)))
+    }
+
+    /// Arguments in the order of the parameters, defaults filled in.
+    fn bind(&self, name: &str, overload: &Overload, args: &[Abs], keywords: &[String]) -> Result<Vec<Abs>, Diagnostic> {
+        let positional = args.len() - keywords.len();
+        let params = &overload.params;
+        if positional > params.len() {
+            let message = format!("{}() takes {} arguments, {positional} were given", short(name), params.len());
+            return Err(self.typing(message));
+        }
+        let mut bound: Vec<Option<Abs>> = args[..positional].iter().cloned().map(Some).collect();
+        bound.resize(params.len(), None);
+        for (keyword, value) in keywords.iter().zip(&args[positional..]) {
+            let Some(k) = params.iter().position(|p| p.name == *keyword) else {
+                let d = self.refuse(format!("{}() has no keyword `{keyword}` that Weft supports", short(name)));
+                return Err(match weft_diag::nearest(keyword, params.iter().map(|p| p.name.as_str())) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d,
+                });
+            };
+            if bound[k].replace(value.clone()).is_some() {
+                return Err(self.typing(format!("{}() got two values for `{keyword}`", short(name))));
+            }
+        }
+        let mut out = vec![];
+        for (value, param) in bound.into_iter().zip(params) {
+            let default = || param.default.as_ref().and_then(|e| literal(&e.kind));
+            match value.or_else(default) {
+                Some(a) => out.push(a),
+                None => {
+                    return Err(self.typing(format!("{}() is missing the argument `{}`", short(name), param.name)));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn range_object(&mut self, args: &[Abs]) -> Result<Abs, Diagnostic> {
+        for a in args {
+            let integer = match self.type_of(a) {
+                Some(Type::Py(w)) => matches!(w, Weak::Int | Weak::Bool),
+                Some(Type::Num(d)) => d.is_int(),
+                _ => false,
+            };
+            if !integer {
+                return Err(self.typing(format!("range() takes integers, found {}", self.describe(a))));
+            }
+        }
+        let constant = |v| Abs::Const(Const::Int(v));
+        let bounds = match args {
+            [hi] => [constant(0), hi.clone(), constant(1)],
+            [lo, hi] => [lo.clone(), hi.clone(), constant(1)],
+            [lo, hi, step] => [lo.clone(), hi.clone(), step.clone()],
+            _ => return Err(self.internal("range")),
+        };
+        match &bounds[2] {
+            Abs::Const(Const::Int(0)) => {
+                Err(Diagnostic::new(ErrorKind::Value, self.span, "range() arg 3 must not be zero"))
+            }
+            Abs::Const(_) => Ok(Abs::Range(Box::new(bounds))),
+            _ => Err(self.refuse("range() with a step that is not a constant is not supported yet")),
+        }
+    }
+
+    fn builtin_abs(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        if self.as_tensor(x).is_some() || matches!(self.type_of(x), Some(Type::Num(_))) {
+            return self.call(&Abs::Function("numpy.absolute".into()), &[x.clone()], &[]);
+        }
+        match self.as_weak(x) {
+            Some(Weak::Float) => {
+                let v = self.materialise(x)?;
+                Ok(Abs::Value(self.emit(Op::Abs, &[v], Type::PYFLOAT)))
+            }
+            Some(Weak::Int | Weak::Bool) => {
+                let negated = self.int_binop(weft_ir::attr::BinOp::Sub, &Abs::Const(Const::Int(0)), x)?;
+                self.builtin_extreme(CmpOp::Gt, &[x.clone(), negated])
+            }
+            _ => Err(self.typing(format!("bad operand for abs(): {}", self.describe(x)))),
+        }
+    }
+
+    /// `min` and `max` of scalars: Python's comparisons, first one wins, the common type.
+    fn builtin_extreme(&mut self, is: CmpOp, args: &[Abs]) -> Result<Abs, Diagnostic> {
+        let mut best = args[0].clone();
+        for a in &args[1..] {
+            if self.as_tensor(a).is_some() || self.as_tensor(&best).is_some() {
+                return Err(self
+                    .refuse("min() and max() of arrays are not supported")
+                    .help("use np.minimum or np.maximum"));
+            }
+            if let (Abs::Const(Const::Int(x)), Abs::Const(Const::Int(y))) = (a, &best) {
+                let better = if is == CmpOp::Lt { x < y } else { x > y };
+                best = Abs::Const(Const::Int(if better { *x } else { *y }));
+                continue;
+            }
+            let better = self.scalar_compare(is, a, &best)?;
+            let better = self.materialise(&better)?;
+            let (ra, rb) = (self.range(a), self.range(&best));
+            let (x, y) = match (self.as_weak(a), self.as_weak(&best)) {
+                (Some(v), Some(w)) if v == Weak::Float || w == Weak::Float => (self.pyfloat(a)?, self.pyfloat(&best)?),
+                (Some(_), Some(_)) => (self.pyint(a)?, self.pyint(&best)?),
+                _ => {
+                    let d = self.meet(a, &best)?;
+                    (self.to_dtype(a, d)?, self.to_dtype(&best, d)?)
+                }
+            };
+            let ty = self.out.ty(x).clone();
+            let v = self.emit(Op::Select, &[better, x, y], ty);
+            let range =
+                if is == CmpOp::Lt { (ra.0.min(rb.0), ra.1.min(rb.1)) } else { (ra.0.max(rb.0), ra.1.max(rb.1)) };
+            best = if *self.out.ty(v) == Type::PYINT { self.with_range(v, range) } else { Abs::Value(v) };
+        }
+        Ok(best)
+    }
+
+    fn builtin_float(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        match self.type_of(x) {
+            Some(t) if t.is_scalar() => Ok(Abs::Value(self.pyfloat(x)?)),
+            _ => Err(self.typing(format!("float() takes a number, found {}", self.describe(x)))),
+        }
+    }
+
+    fn builtin_int(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        match self.type_of(x) {
+            Some(Type::Py(Weak::Int | Weak::Bool)) => Ok(Abs::Value(self.pyint(x)?)),
+            Some(Type::Num(d)) if !d.is_float() => {
+                let range = self.range(x);
+                let v = self.materialise(x)?;
+                let v = self.cast(v, Type::PYINT);
+                Ok(self.with_range(v, range))
+            }
+            Some(Type::Py(Weak::Float) | Type::Num(DType::F32 | DType::F64)) => {
+                let v = self.checked_int(x)?;
+                Ok(Abs::Value(self.cast(v, Type::PYINT)))
+            }
+            _ => Err(self.typing(format!("int() takes a number, found {}", self.describe(x)))),
+        }
+    }
+
+    /// `get_global_id(d)` and `get_global_size(d)`.
+    fn work_item(&mut self, d: &Abs, id: bool) -> Result<Abs, Diagnostic> {
+        let Door::Kernel { dims } = self.door else {
+            return Err(self.refuse("get_global_id() means something only in a @weft.kernel function"));
+        };
+        let Abs::Const(Const::Int(d)) = d else {
+            return Err(self.refuse("get_global_id() takes a constant dimension"));
+        };
+        if *d < 0 || *d >= dims.into() {
+            let message = format!("dimension {d} is outside the launch, which has {dims}");
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message)
+                .help("launch with f[n0, n1](…) or f[(n0, n1)](…) for two dimensions"));
+        }
+        let dim = *d as u32;
+        let op = if id { Op::SimtGlobalId { dim } } else { Op::SimtGlobalSize { dim } };
+        let v = self.emit(op, &[], Type::PYINT);
+        Ok(self.with_range(v, SIZE))
+    }
+}
+
+/// The name a user knows.
+fn short(name: &str) -> &str {
+    name.strip_prefix("builtins.").or(name.strip_prefix("weft.lib.")).unwrap_or(name)
+}
+
+/// A default value written as a literal.
+fn literal(e: &ExprKind) -> Option<Abs> {
+    match e {
+        ExprKind::Constant(Constant::None) => Some(Abs::Const(Const::None)),
+        ExprKind::Constant(Constant::Bool(b)) => Some(Abs::Const(Const::Bool(*b))),
+        ExprKind::Constant(Constant::Float(f)) => Some(Abs::Const(Const::Float(*f))),
+        ExprKind::Constant(Constant::Int { value: Some(v), .. }) => Some(Abs::Const(Const::Int(*v))),
+        _ => None,
+    }
+}

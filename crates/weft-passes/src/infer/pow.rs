@@ -1,0 +1,124 @@
+//! Powers: the operator with most special cases in both Python and NumPy.
+
+use super::Infer;
+use super::abs::Abs;
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{BinOp, CmpOp, Const};
+use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
+
+const NEGATIVE_POWER: &str = "Integers to negative integer powers are not allowed.";
+
+impl Infer<'_> {
+    /// NumPy's `a ** b` in `dtype`.
+    pub(super) fn numpy_pow(&mut self, a: &Abs, b: &Abs, dtype: DType) -> Result<Abs, Diagnostic> {
+        let x = self.to_dtype(a, dtype)?;
+        let ty = Type::Num(dtype);
+        if dtype.is_int() {
+            return self.numpy_int_pow(x, b, dtype);
+        }
+        // NumPy's own shortcuts for these exponents; they decide the last bit.
+        let exponent = match b {
+            Abs::Const(Const::Int(n)) => *n as f64,
+            Abs::Const(Const::Float(f)) => *f,
+            _ => f64::NAN,
+        };
+        if exponent == 2.0 {
+            return Ok(Abs::Value(self.emit(Op::Mul, &[x, x], ty)));
+        } else if exponent == 1.0 {
+            return Ok(Abs::Value(x));
+        } else if exponent == 0.5 {
+            return Ok(Abs::Value(self.emit(Op::Sqrt, &[x], ty)));
+        } else if exponent == -1.0 {
+            let one = self.constant(Const::Float(1.0), ty.clone());
+            return Ok(Abs::Value(self.emit(Op::Div, &[one, x], ty)));
+        }
+        let y = self.to_dtype(b, dtype)?;
+        Ok(Abs::Value(self.emit(Op::Pow, &[x, y], ty)))
+    }
+
+    fn numpy_int_pow(&mut self, x: ValueId, b: &Abs, dtype: DType) -> Result<Abs, Diagnostic> {
+        let ty = Type::Num(dtype);
+        if let Abs::Const(Const::Int(n)) = b {
+            if *n < 0 {
+                return Err(Diagnostic::new(ErrorKind::Value, self.span, NEGATIVE_POWER));
+            }
+            if *n == 2 {
+                return Ok(Abs::Value(self.emit(Op::Mul, &[x, x], ty)));
+            }
+        }
+        let y = self.to_dtype(b, dtype)?;
+        if !matches!(b, Abs::Const(_)) && self.range(b).0 < 0 {
+            self.hoisted(y, |s| {
+                let zero = s.constant(Const::Int(0), ty.clone());
+                let negative = s.test(CmpOp::Lt, y, zero);
+                s.raise_if(negative, ExcClass::ValueError, NEGATIVE_POWER, &[]);
+            });
+        }
+        Ok(Abs::Value(self.emit(Op::Pow, &[x, y], ty)))
+    }
+
+    /// Python's `int ** int`: by a constant exponent.
+    pub(super) fn int_pow(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        match b {
+            Abs::Const(Const::Bool(n)) => self.int_pow(a, &Abs::Const(Const::Int((*n).into()))),
+            Abs::Const(Const::Int(n)) if *n < 0 => self.float_pow(a, b),
+            Abs::Const(Const::Int(n)) if *n <= 64 => {
+                let mut result = Abs::Const(Const::Int(1));
+                let mut square = a.clone();
+                let mut rest = *n;
+                while rest > 0 {
+                    if rest & 1 == 1 {
+                        result = self.int_binop(BinOp::Mul, &result, &square)?;
+                    }
+                    rest >>= 1;
+                    if rest > 0 {
+                        square = self.int_binop(BinOp::Mul, &square, &square)?;
+                    }
+                }
+                Ok(result)
+            }
+            _ => Err(self
+                .refuse("Python's `int ** int` is supported only with a constant exponent up to 64")
+                .help("write `float(a) ** b`, or use NumPy integers")),
+        }
+    }
+
+    /// Python's `float ** float`, with the exceptions CPython raises.
+    pub(super) fn float_pow(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let (x, y) = (self.pyfloat(a)?, self.pyfloat(b)?);
+        let zero = self.constant(Const::Float(0.0), Type::PYFLOAT);
+        let exponent = match b {
+            Abs::Const(Const::Int(n)) => Some(*n as f64),
+            Abs::Const(Const::Float(f)) => Some(*f),
+            _ => None,
+        };
+        if exponent.is_none_or(|e| e < 0.0) {
+            let base_zero = self.test(CmpOp::Eq, x, zero);
+            let negative = self.test(CmpOp::Lt, y, zero);
+            let both = self.emit(Op::And, &[base_zero, negative], Type::PYBOOL);
+            let message = "0.0 cannot be raised to a negative power";
+            self.raise_if(both, ExcClass::ZeroDivisionError, message, &[]);
+        }
+        let integral = exponent.is_some_and(|e| e.fract() == 0.0) || self.as_weak(b) == Some(Weak::Int);
+        if !integral {
+            let base_negative = self.test(CmpOp::Lt, x, zero);
+            let one = self.constant(Const::Float(1.0), Type::PYFLOAT);
+            let part = self.emit(Op::Mod, &[y, one], Type::PYFLOAT);
+            let fractional = self.test(CmpOp::Gt, part, zero);
+            let both = self.emit(Op::And, &[base_negative, fractional], Type::PYBOOL);
+            let message = "a negative float to a fractional power is complex in Python: write complex(x) ** y";
+            self.raise_if(both, ExcClass::UnsupportedError, message, &[]);
+        }
+        let v = self.emit(Op::Pow, &[x, y], Type::PYFLOAT);
+        // CPython reports a finite power that overflows.
+        let size = self.emit(Op::Abs, &[v], Type::PYFLOAT);
+        let limit = self.constant(Const::Float(f64::MAX), Type::PYFLOAT);
+        let infinite = self.test(CmpOp::Gt, size, limit);
+        let (ax, ay) = (self.emit(Op::Abs, &[x], Type::PYFLOAT), self.emit(Op::Abs, &[y], Type::PYFLOAT));
+        let (fx, fy) = (self.test(CmpOp::Le, ax, limit), self.test(CmpOp::Le, ay, limit));
+        let finite = self.emit(Op::And, &[fx, fy], Type::PYBOOL);
+        let overflow = self.emit(Op::And, &[infinite, finite], Type::PYBOOL);
+        self.raise_if(overflow, ExcClass::OverflowError, "(34, 'Numerical result out of range')", &[]);
+        Ok(Abs::Value(v))
+    }
+}

@@ -1,0 +1,396 @@
+//! Operators on scalars: Python's rules between Python scalars, NumPy's once a NumPy scalar is there.
+
+use super::Infer;
+use super::abs::{Abs, INT64};
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
+use weft_ir::rules::{operator_dtype, promote, promote_weak};
+use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
+
+impl Infer<'_> {
+    /// `a op b` of two scalars.
+    pub(super) fn scalar_binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        match (self.as_weak(a), self.as_weak(b)) {
+            (Some(x), Some(y)) => self.python_binop(op, a, x, b, y),
+            _ => self.numpy_binop(op, a, b),
+        }
+    }
+
+    /// Dtype in which two scalars, or elements of arrays, meet.
+    pub(super) fn meet(&self, a: &Abs, b: &Abs) -> Result<DType, Diagnostic> {
+        let strong = |s: &Self, x: &Abs| match s.type_of(x) {
+            Some(Type::Num(d)) => Some(d),
+            Some(Type::Tensor(t)) => Some(t.dtype),
+            // A Python bool is dtype bool, not weak.
+            Some(Type::Py(Weak::Bool)) => Some(DType::Bool),
+            _ => None,
+        };
+        let weak = |s: &Self, x: &Abs| s.as_weak(x).filter(|w| *w != Weak::Bool);
+        match (strong(self, a), strong(self, b), weak(self, a), weak(self, b)) {
+            (Some(x), Some(y), ..) => Ok(promote(x, y)),
+            (Some(x), None, _, Some(w)) | (None, Some(x), Some(w), _) => Ok(promote_weak(w, x)),
+            (None, None, Some(v), Some(w)) => Ok(v.max(w).default_dtype()),
+            _ => {
+                let odd = if strong(self, a).is_none() && weak(self, a).is_none() { a } else { b };
+                Err(self.typing(format!("expected a number or an array, found {}", self.describe(odd))))
+            }
+        }
+    }
+
+    fn numpy_binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let common = self.meet(a, b)?;
+        let Ok(dtype) = operator_dtype(op, common) else { return Err(self.not_defined(op, a, b)) };
+        if op == BinOp::Pow {
+            return self.numpy_pow(a, b, dtype);
+        }
+        let x = self.to_dtype(a, dtype)?;
+        let y = self.to_dtype(b, dtype)?;
+        let Some(op) = Op::from_binop(op) else { return Err(self.not_defined(op, a, b)) };
+        Ok(Abs::Value(self.emit(op, &[x, y], Type::Num(dtype))))
+    }
+
+    /// The TypeError Python or NumPy would raise for these operands.
+    pub(super) fn not_defined(&self, op: BinOp, a: &Abs, b: &Abs) -> Diagnostic {
+        let (x, y) = (self.describe(a), self.describe(b));
+        let d = self.typing(format!("unsupported operand types for {}: {x} and {y}", op.text()));
+        match (op, self.type_of(a)) {
+            (BinOp::Sub, Some(_)) => d.help("NumPy has no `-` for bool: write `a ^ b`"),
+            (BinOp::MatMul, _) => Diagnostic::unsupported(self.span, format!("`@` is not supported yet: {x} @ {y}")),
+            _ => d,
+        }
+    }
+
+    fn python_binop(&mut self, op: BinOp, a: &Abs, x: Weak, b: &Abs, y: Weak) -> Result<Abs, Diagnostic> {
+        if x == Weak::Complex || y == Weak::Complex {
+            return Err(self.refuse("complex numbers are not supported yet"));
+        }
+        let logical = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
+        if logical && x == Weak::Bool && y == Weak::Bool {
+            let (x, y) = (self.materialise(a)?, self.materialise(b)?);
+            let op = Op::from_binop(op).unwrap_or(Op::And);
+            return Ok(Abs::Value(self.emit(op, &[x, y], Type::PYBOOL)));
+        }
+        if x == Weak::Float || y == Weak::Float {
+            return self.float_binop(op, a, b);
+        }
+        if op == BinOp::Div {
+            return self.int_division(a, b);
+        }
+        self.int_binop(op, a, b)
+    }
+
+    fn zero_division(&mut self, divisor: &Abs, v: ValueId, message: &str) -> Result<(), Diagnostic> {
+        match divisor {
+            Abs::Const(Const::Int(0)) | Abs::Const(Const::Bool(false)) => {}
+            Abs::Const(Const::Float(f)) if *f == 0.0 => {}
+            Abs::Const(_) => return Ok(()),
+            _ => {
+                let range = self.range(divisor);
+                let ty = self.out.ty(v).clone();
+                if ty == Type::PYINT && (range.0 > 0 || range.1 < 0) {
+                    return Ok(());
+                }
+                let zero = if ty == Type::PYFLOAT { Const::Float(0.0) } else { Const::Int(0) };
+                let zero = self.constant(zero, ty);
+                let is_zero = self.test(CmpOp::Eq, v, zero);
+                self.raise_if(is_zero, ExcClass::ZeroDivisionError, message, &[]);
+                return Ok(());
+            }
+        }
+        Err(Diagnostic::new(ErrorKind::ZeroDivision, self.span, message))
+    }
+
+    fn float_binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        if op == BinOp::Pow {
+            return self.float_pow(a, b);
+        }
+        let (x, y) = (self.pyfloat(a)?, self.pyfloat(b)?);
+        match op {
+            BinOp::Div => self.zero_division(b, y, "float division by zero")?,
+            BinOp::FloorDiv => self.zero_division(b, y, "float floor division by zero")?,
+            BinOp::Mod => self.zero_division(b, y, "float modulo")?,
+            BinOp::Add | BinOp::Sub | BinOp::Mul => {}
+            _ => return Err(self.not_defined(op, a, b)),
+        }
+        let Some(op) = Op::from_binop(op) else { return Err(self.not_defined(op, a, b)) };
+        Ok(Abs::Value(self.emit(op, &[x, y], Type::PYFLOAT)))
+    }
+
+    /// `int / int`: correctly rounded where both are exact doubles; beyond that refused at run time.
+    fn int_division(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let (x, y) = (self.exact_pyfloat(a)?, self.exact_pyfloat(b)?);
+        self.zero_division(b, y, "division by zero")?;
+        Ok(Abs::Value(self.emit(Op::Div, &[x, y], Type::PYFLOAT)))
+    }
+
+    /// Python ints: folded where known, unchecked where the range proves it, checked otherwise.
+    pub(super) fn int_binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        if let (Abs::Const(Const::Int(x)), Abs::Const(Const::Int(y))) = (a, b) {
+            if let Some(v) = fold(op, *x, *y) {
+                return Ok(Abs::Const(Const::Int(v)));
+            }
+        }
+        match op {
+            BinOp::Pow => return self.int_pow(a, b),
+            BinOp::Shl => return self.int_shl(a, b),
+            _ => {}
+        }
+        let (rx, ry) = (self.range(a), self.range(b));
+        let (x, y) = (self.pyint(a)?, self.pyint(b)?);
+        match op {
+            BinOp::Add | BinOp::Sub | BinOp::Mul => {
+                let range = int_range(op, rx, ry);
+                if range.0 >= INT64.0 && range.1 <= INT64.1 {
+                    let plain = Op::from_binop(op).unwrap_or(Op::Add);
+                    let v = self.emit(plain, &[x, y], Type::PYINT);
+                    return Ok(self.with_range(v, range));
+                }
+                let v = self.checked(op, x, y);
+                Ok(self.with_range(v, (range.0.max(INT64.0), range.1.min(INT64.1))))
+            }
+            BinOp::FloorDiv => {
+                self.zero_division(b, y, "integer division or modulo by zero")?;
+                let may_overflow = rx.0 == INT64.0 && ry.0 <= -1 && ry.1 >= -1;
+                let v =
+                    if may_overflow { self.checked(op, x, y) } else { self.emit(Op::FloorDiv, &[x, y], Type::PYINT) };
+                let range = if rx.0 >= 0 && ry.0 > 0 { (0, rx.1 / ry.0) } else { INT64 };
+                Ok(self.with_range(v, range))
+            }
+            BinOp::Mod => {
+                self.zero_division(b, y, "integer division or modulo by zero")?;
+                let v = self.emit(Op::Mod, &[x, y], Type::PYINT);
+                let range = if ry.0 > 0 { (0, ry.1 - 1) } else { (ry.0.min(0), ry.1.max(0)) };
+                Ok(self.with_range(v, range))
+            }
+            BinOp::And | BinOp::Or | BinOp::Xor => {
+                let plain = Op::from_binop(op).unwrap_or(Op::And);
+                let v = self.emit(plain, &[x, y], Type::PYINT);
+                let positive = rx.0 >= 0 && ry.0 >= 0;
+                let range = match op {
+                    BinOp::And if positive => (0, rx.1.min(ry.1)),
+                    _ => INT64,
+                };
+                Ok(self.with_range(v, range))
+            }
+            BinOp::Shr => {
+                if ry.0 < 0 {
+                    let zero = self.constant(Const::Int(0), Type::PYINT);
+                    let negative = self.test(CmpOp::Lt, y, zero);
+                    self.raise_if(negative, ExcClass::ValueError, "negative shift count", &[]);
+                }
+                let v = self.emit(Op::Shr, &[x, y], Type::PYINT);
+                Ok(self.with_range(v, (rx.0.min(0), rx.1.max(0))))
+            }
+            _ => Err(self.not_defined(op, a, b)),
+        }
+    }
+
+    /// Arithmetic that raises when it leaves int64.
+    pub(super) fn checked(&mut self, op: BinOp, x: ValueId, y: ValueId) -> ValueId {
+        let template = format!("int {} int leaves the 64 bits Weft gives Python ints", op.text());
+        let site = self.site(ExcClass::OverflowError, template);
+        self.emit(Op::Checked { op, site }, &[x, y], Type::PYINT)
+    }
+
+    /// `x << n` as a checked product.
+    fn int_shl(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        match b {
+            Abs::Const(Const::Int(n)) if *n < 0 => {
+                Err(Diagnostic::new(ErrorKind::Value, self.span, "negative shift count"))
+            }
+            Abs::Const(Const::Int(n)) if *n < 63 => self.int_binop(BinOp::Mul, a, &Abs::Const(Const::Int(1 << n))),
+            _ => Err(self
+                .refuse("`<<` of Python ints by a count that is not a constant below 63 is not supported yet")
+                .help("shift NumPy integers, or multiply by a power of two")),
+        }
+    }
+
+    /// `op a` of a scalar.
+    pub(super) fn scalar_unary(&mut self, op: UnaryOp, a: &Abs) -> Result<Abs, Diagnostic> {
+        if op == UnaryOp::Not {
+            return self.logical_not(a);
+        }
+        match (self.as_weak(a), self.type_of(a)) {
+            (Some(Weak::Bool | Weak::Int), _) => match op {
+                UnaryOp::Neg => self.int_binop(BinOp::Sub, &Abs::Const(Const::Int(0)), a),
+                UnaryOp::Invert => {
+                    let v = self.pyint(a)?;
+                    let (lo, hi) = self.range(a);
+                    let v = self.emit(Op::Not, &[v], Type::PYINT);
+                    Ok(self.with_range(v, (!hi, !lo)))
+                }
+                _ => {
+                    let range = self.range(a);
+                    let v = self.pyint(a)?;
+                    Ok(self.with_range(v, range))
+                }
+            },
+            (Some(Weak::Float), _) => match (op, a) {
+                (UnaryOp::Neg, Abs::Const(Const::Float(f))) => Ok(Abs::Const(Const::Float(-f))),
+                (UnaryOp::Neg, _) => {
+                    let v = self.materialise(a)?;
+                    Ok(Abs::Value(self.emit(Op::Neg, &[v], Type::PYFLOAT)))
+                }
+                (UnaryOp::Pos, _) => Ok(a.clone()),
+                _ => Err(self.typing(format!("bad operand type for unary {}: float", op.text()))),
+            },
+            (_, Some(Type::Num(d))) => {
+                let v = self.materialise(a)?;
+                match op {
+                    UnaryOp::Neg if d == DType::Bool => Err(self
+                        .typing("The numpy boolean negative, the `-` operator, is not supported")
+                        .help("write `~x` or np.logical_not(x)")),
+                    UnaryOp::Neg => Ok(Abs::Value(self.emit(Op::Neg, &[v], Type::Num(d)))),
+                    UnaryOp::Pos if d == DType::Bool => Err(self.typing("unary + is not defined for NumPy's bool")),
+                    UnaryOp::Invert if d.is_float() => {
+                        Err(self.typing(format!("`~` is not defined for {}", d.numpy_name())))
+                    }
+                    UnaryOp::Invert => Ok(Abs::Value(self.emit(Op::Not, &[v], Type::Num(d)))),
+                    _ => Ok(a.clone()),
+                }
+            }
+            _ => Err(self.typing(format!("bad operand for unary {}: {}", op.text(), self.describe(a)))),
+        }
+    }
+
+    /// `not a`.
+    pub(super) fn logical_not(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
+        match self.truth(a)? {
+            Abs::Const(Const::Bool(b)) => Ok(Abs::Const(Const::Bool(!b))),
+            t => {
+                let v = self.materialise(&t)?;
+                Ok(Abs::Value(self.emit(Op::Not, &[v], Type::PYBOOL)))
+            }
+        }
+    }
+
+    /// `bool(a)`: a known constant, or a pybool.
+    pub(super) fn truth(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
+        let known = match a {
+            Abs::Const(Const::Bool(b)) => Some(*b),
+            Abs::Const(Const::Int(v)) => Some(*v != 0),
+            Abs::Const(Const::Float(v)) => Some(*v != 0.0),
+            Abs::Const(Const::Str(s)) => Some(!s.is_empty()),
+            Abs::Const(Const::None) => Some(false),
+            Abs::Tuple(items) => Some(!items.is_empty()),
+            Abs::Function(_) => Some(true),
+            Abs::Unbound(name) => return Err(self.unbound(name)),
+            Abs::Range(_) => return Err(self.refuse("the truth value of a range is not supported yet")),
+            Abs::Value(_) => None,
+        };
+        if let Some(b) = known {
+            return Ok(Abs::Const(Const::Bool(b)));
+        }
+        if self.as_tensor(a).is_some() {
+            let message = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()";
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message)
+                .label(self.describe(a))
+                .help("use np.where for a choice per element"));
+        }
+        let v = self.materialise(a)?;
+        Ok(Abs::Value(self.cast(v, Type::PYBOOL)))
+    }
+
+    /// `a op b`, a comparison of two scalars.
+    pub(super) fn scalar_compare(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        if matches!(is, CmpOp::Is | CmpOp::IsNot) {
+            return self.identity(is, a, b);
+        }
+        if matches!(is, CmpOp::In | CmpOp::NotIn) {
+            return Err(self.refuse(format!("`{}` is not supported yet", is.text())));
+        }
+        if let (Abs::Const(x), Abs::Const(y)) = (a, b) {
+            if let Some(r) = fold_compare(is, x, y) {
+                return Ok(Abs::Const(Const::Bool(r)));
+            }
+        }
+        if let (Some(x), Some(y)) = (self.as_weak(a), self.as_weak(b)) {
+            let (x, y) = if x == Weak::Float || y == Weak::Float {
+                (self.exact_pyfloat(a)?, self.exact_pyfloat(b)?)
+            } else {
+                (self.pyint(a)?, self.pyint(b)?)
+            };
+            return Ok(Abs::Value(self.test(is, x, y)));
+        }
+        // A weak int beside NumPy integers never raises: both meet in i64, which holds it.
+        let weak_int = [a, b].iter().any(|x| self.as_weak(x) == Some(Weak::Int));
+        let common = self.meet(a, b)?;
+        let dtype = if weak_int && !common.is_float() { DType::I64 } else { common };
+        let (x, y) = (self.to_dtype(a, dtype)?, self.to_dtype(b, dtype)?);
+        Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)))
+    }
+
+    fn identity(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let none = |x: &Abs| matches!(x, Abs::Const(Const::None));
+        if none(a) || none(b) {
+            let same = none(a) && none(b);
+            return Ok(Abs::Const(Const::Bool(same == (is == CmpOp::Is))));
+        }
+        Err(self.refuse("`is` is supported only with None").help("compare numbers with =="))
+    }
+}
+
+/// Interval of a sum, difference or product.
+fn int_range(op: BinOp, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
+    match op {
+        BinOp::Add => (a.0 + b.0, a.1 + b.1),
+        BinOp::Sub => (a.0 - b.1, a.1 - b.0),
+        _ => {
+            let products = [a.0 * b.0, a.0 * b.1, a.1 * b.0, a.1 * b.1];
+            (products.into_iter().min().unwrap_or(0), products.into_iter().max().unwrap_or(0))
+        }
+    }
+}
+
+/// Constant Python ints, computed as Python does; None where it would raise or leave 64 bits.
+fn fold(op: BinOp, x: i128, y: i128) -> Option<i128> {
+    let v = match op {
+        BinOp::Add => x + y,
+        BinOp::Sub => x - y,
+        BinOp::Mul => x.checked_mul(y)?,
+        BinOp::FloorDiv if y != 0 => x.div_euclid(y) - i128::from(y < 0 && x.rem_euclid(y) != 0),
+        BinOp::Mod if y != 0 => ((x % y) + y) % y,
+        BinOp::Pow if (0..128).contains(&y) => x.checked_pow(y as u32)?,
+        BinOp::And => x & y,
+        BinOp::Or => x | y,
+        BinOp::Xor => x ^ y,
+        BinOp::Shl if (0..64).contains(&y) => x.checked_mul(1 << y)?,
+        BinOp::Shr if y >= 0 => x >> y.min(127),
+        _ => return None,
+    };
+    (INT64.0..=INT64.1).contains(&v).then_some(v)
+}
+
+fn fold_compare(is: CmpOp, x: &Const, y: &Const) -> Option<bool> {
+    let order = match (x, y) {
+        (Const::Int(x), Const::Int(y)) => x.partial_cmp(y),
+        (Const::Float(x), Const::Float(y)) => x.partial_cmp(y),
+        (Const::Bool(x), Const::Bool(y)) => x.partial_cmp(y),
+        (Const::Str(x), Const::Str(y)) => x.partial_cmp(y),
+        _ => return None,
+    };
+    Some(match is {
+        CmpOp::Lt => order.is_some_and(|o| o.is_lt()),
+        CmpOp::Le => order.is_some_and(|o| o.is_le()),
+        CmpOp::Gt => order.is_some_and(|o| o.is_gt()),
+        CmpOp::Ge => order.is_some_and(|o| o.is_ge()),
+        CmpOp::Eq => order.is_some_and(|o| o.is_eq()),
+        CmpOp::Ne => !order.is_some_and(|o| o.is_eq()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_floor_as_python_does() {
+        let cases = [(7, 2, 3, 1), (-7, 2, -4, 1), (7, -2, -4, -1), (-7, -2, 3, -1), (6, -2, -3, 0), (-6, -2, 3, 0)];
+        for (x, y, q, r) in cases {
+            assert_eq!(fold(BinOp::FloorDiv, x, y), Some(q), "{x} // {y}");
+            assert_eq!(fold(BinOp::Mod, x, y), Some(r), "{x} % {y}");
+        }
+        assert_eq!(fold(BinOp::Mul, 1 << 62, 4), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! Weak scalars entering a dtype: NEP 50's range checks, and Python ints meeting floats.
+
+use super::Infer;
+use super::abs::Abs;
+use weft_diag::Diagnostic;
+use weft_ir::attr::{CmpOp, Const};
+use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
+
+/// Integers a double holds exactly.
+const EXACT: (i128, i128) = (-(1 << 53), 1 << 53);
+
+impl Infer<'_> {
+    /// A scalar as a value of `dtype`. Weak ints are range-checked where the dtype is narrower.
+    pub(super) fn to_dtype(&mut self, a: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
+        if !dtype.is_supported() {
+            let name = dtype.numpy_name();
+            return Err(self.refuse(format!("this computes in {name}, which Weft does not support yet")));
+        }
+        let ty = Type::Num(dtype);
+        match a {
+            Abs::Const(Const::Int(v)) => self.int_constant(*v, dtype),
+            Abs::Const(Const::Float(v)) if dtype.is_float() => Ok(self.constant(Const::Float(round_to(*v, dtype)), ty)),
+            Abs::Const(_) => {
+                let v = self.materialise(a)?;
+                Ok(self.cast(v, ty))
+            }
+            Abs::Value(v) => {
+                let v = *v;
+                match self.out.ty(v) {
+                    Type::Py(Weak::Int) if dtype.is_int() => {
+                        let range = self.range(a);
+                        Ok(self.hoisted(v, |s| s.narrow(v, range, dtype)))
+                    }
+                    // NumPy goes through a C double.
+                    Type::Py(Weak::Int) if dtype == DType::F32 => Ok(self.hoisted(v, |s| {
+                        let wide = s.cast(v, Type::F64);
+                        s.cast(wide, ty)
+                    })),
+                    Type::Py(_) => Ok(self.hoisted(v, |s| s.cast(v, ty))),
+                    Type::Num(_) => Ok(self.cast(v, ty)),
+                    _ => Err(self.typing(format!("expected a number, found {}", self.describe(a)))),
+                }
+            }
+            other => Err(self.typing(format!("expected a number, found {}", self.describe(other)))),
+        }
+    }
+
+    fn int_constant(&mut self, v: i128, dtype: DType) -> Result<ValueId, Diagnostic> {
+        let value = match dtype {
+            DType::Bool => Const::Bool(v != 0),
+            d if d.is_float() => Const::Float(round_to(v as f64, d)),
+            d => {
+                let bounds = d.int_bounds().unwrap_or((0, 0));
+                if v < bounds.0 || v > bounds.1 {
+                    let name = d.numpy_name();
+                    return Err(self.overflow(format!("Python integer {v} out of bounds for {name}")));
+                }
+                Const::Int(v)
+            }
+        };
+        Ok(self.constant(value, Type::Num(dtype)))
+    }
+
+    /// A pyint as an integer dtype, or OverflowError.
+    fn narrow(&mut self, v: ValueId, range: (i128, i128), dtype: DType) -> ValueId {
+        let (lo, hi) = dtype.int_bounds().unwrap_or(range);
+        let template = format!("Python integer {{i}} out of bounds for {}", dtype.numpy_name());
+        if range.0 < lo {
+            let bound = self.constant(Const::Int(lo), Type::PYINT);
+            let low = self.test(CmpOp::Lt, v, bound);
+            self.raise_if(low, ExcClass::OverflowError, &template, &[v]);
+        }
+        if range.1 > hi {
+            let bound = self.constant(Const::Int(hi), Type::PYINT);
+            let high = self.test(CmpOp::Gt, v, bound);
+            self.raise_if(high, ExcClass::OverflowError, &template, &[v]);
+        }
+        self.cast(v, Type::Num(dtype))
+    }
+
+    /// A strong scalar with the default dtype of a weak one; strong ones stay.
+    pub(super) fn strengthen(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        match self.as_weak(a) {
+            Some(w) => self.to_dtype(a, w.default_dtype()),
+            None => self.materialise(a),
+        }
+    }
+
+    /// A Python number as pyfloat. Ints a double cannot hold exactly are refused at run time: Python would compare
+    /// and divide them exactly.
+    pub(super) fn exact_pyfloat(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        if let Abs::Const(Const::Int(v)) = a {
+            if *v >= EXACT.0 && *v <= EXACT.1 {
+                return Ok(self.constant(Const::Float(*v as f64), Type::PYFLOAT));
+            }
+        }
+        let v = self.materialise(a)?;
+        if self.as_weak(a) == Some(Weak::Int) {
+            let range = self.range(a);
+            let template = "Python int {i} is beyond 2**53, where a float is not exact: write float(x)";
+            for (is, bound, needed) in
+                [(CmpOp::Lt, EXACT.0, range.0 < EXACT.0), (CmpOp::Gt, EXACT.1, range.1 > EXACT.1)]
+            {
+                if needed {
+                    let bound = self.constant(Const::Int(bound), Type::PYINT);
+                    let outside = self.test(is, v, bound);
+                    self.raise_if(outside, ExcClass::UnsupportedError, template, &[v]);
+                }
+            }
+        }
+        Ok(self.cast(v, Type::PYFLOAT))
+    }
+
+    /// A Python number as pyfloat by Python's own rounding (`float(x)`, and arithmetic with a float).
+    pub(super) fn pyfloat(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        if let Abs::Const(Const::Int(v)) = a {
+            return Ok(self.constant(Const::Float(*v as f64), Type::PYFLOAT));
+        }
+        let v = self.materialise(a)?;
+        Ok(self.cast(v, Type::PYFLOAT))
+    }
+
+    /// A Python int or bool as pyint.
+    pub(super) fn pyint(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        if let Abs::Const(Const::Bool(b)) = a {
+            return Ok(self.constant(Const::Int((*b).into()), Type::PYINT));
+        }
+        let range = self.range(a);
+        let v = self.materialise(a)?;
+        if *self.out.ty(v) == Type::PYINT {
+            return Ok(v);
+        }
+        let v = self.emit(Op::Cast, &[v], Type::PYINT);
+        self.ranges.insert(v, range);
+        Ok(v)
+    }
+}
+
+fn round_to(v: f64, dtype: DType) -> f64 {
+    if dtype == DType::F32 { f64::from(v as f32) } else { v }
+}

@@ -1,0 +1,43 @@
+//! A static estimate of what one item costs, for the choice between one thread and many.
+
+use weft_ir::attr::Const;
+use weft_ir::{Func, Op, OpId, RegionId};
+
+/// Nanoseconds of one run of a region: at least 1.
+pub fn of_region(f: &Func, region: RegionId) -> u32 {
+    (tenths(f, region) / 10).clamp(1, u64::from(u32::MAX)) as u32
+}
+
+/// In tenths of a nanosecond. Arms of a branch count half; a loop of unknown length counts 16 turns.
+fn tenths(f: &Func, region: RegionId) -> u64 {
+    let ops = &f.region(region).ops;
+    ops.iter().fold(0u64, |sum, &id| sum.saturating_add(op(f, id)))
+}
+
+fn op(f: &Func, id: OpId) -> u64 {
+    let data = f.op(id);
+    let inner: u64 = data.regions.iter().fold(0, |sum: u64, &r| sum.saturating_add(tenths(f, r)));
+    match &data.op {
+        Op::Pow => 50,
+        Op::Sqrt | Op::Div | Op::FloorDiv | Op::Mod => 10,
+        o if o.dialect() == "math" => 20,
+        Op::MemLoad { .. } | Op::MemStore { .. } => 3,
+        Op::ScfIf => 1 + inner / 2,
+        Op::ScfFor => inner.saturating_mul(turns(f, data.operands[0], data.operands[1])),
+        Op::Const { .. } | Op::Yield | Op::Return => 0,
+        _ => 1,
+    }
+}
+
+fn turns(f: &Func, lo: weft_ir::ValueId, hi: weft_ir::ValueId) -> u64 {
+    let constant = |v| {
+        f.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
+            Op::Const { value: Const::Int(n) } => Some(n),
+            _ => None,
+        })
+    };
+    match (constant(lo), constant(hi)) {
+        (Some(lo), Some(hi)) => (hi - lo).clamp(1, 1 << 32) as u64,
+        _ => 16,
+    }
+}

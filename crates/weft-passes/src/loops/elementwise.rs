@@ -1,0 +1,172 @@
+//! `nt.elementwise` → a loop on the host, work-items on a device, or nothing but its body for a single element.
+//!
+//! Dimensions of constant size 1 are no loops. If every array covers the whole space and all are C or all are F, the
+//! space is one dimension and elements are counted; else there is one index per dimension, and each array is
+//! addressed by element (C and F) or by byte strides (others).
+
+use super::array::Array;
+use super::{Lower, cost};
+use weft_diag::Diagnostic;
+use weft_ir::attr::Unit;
+use weft_ir::build::machine_type;
+use weft_ir::{Dim, Layout, Op, OpId, RegionId, Type, ValueId};
+
+/// The iteration space of one op.
+struct Space {
+    dims: Vec<Dim>,
+    /// Dimensions that need an index.
+    axes: Vec<usize>,
+    /// One index for all of them.
+    collapsed: bool,
+}
+
+impl Lower<'_> {
+    /// The op with its loop.
+    pub fn elementwise(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let at = self.place.clone();
+        let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
+        let mut outputs = vec![];
+        for &v in &data.results {
+            let t = self.r.src.ty(v).as_tensor().cloned();
+            let t = t.ok_or_else(|| Diagnostic::internal(data.span, "an elementwise result is not an array"))?;
+            outputs.push(self.alloc(&t, &at));
+        }
+        let space = self.space(id, &inputs, &outputs);
+        let mut sizes: Vec<ValueId> = space.axes.iter().map(|&k| self.size(space.dims[k])).collect();
+        if space.collapsed {
+            sizes = vec![self.product(&sizes)];
+        }
+        if sizes.is_empty() && at.is_host() {
+            self.items_body(id, &space, &inputs, &outputs, &[])?;
+        } else {
+            if sizes.is_empty() {
+                sizes.push(self.r.b().i64(1));
+            }
+            let count = sizes.len();
+            let (region, ()) = self.nested(|l| {
+                let indices: Vec<ValueId> = (0..count).map(|_| l.r.b().arg(Type::I64)).collect();
+                l.items_body(id, &space, &inputs, &outputs, &indices)?;
+                l.r.b().effect(Op::Yield, &[]);
+                Ok(())
+            })?;
+            self.r.span = data.span;
+            let op =
+                if at.is_host() { Op::ParFor { cost: cost::of_region(&self.r.dst, region) } } else { Op::SimtItems };
+            self.r.b().op(op, &sizes, &[], &[region]);
+        }
+        for (&v, a) in data.results.iter().zip(outputs) {
+            self.arrays.insert(v, a);
+        }
+        Ok(())
+    }
+
+    fn space(&self, id: OpId, inputs: &[Option<Array>], outputs: &[Array]) -> Space {
+        let dims = outputs[0].ty.dims.clone();
+        let axes: Vec<usize> = (0..dims.len()).filter(|&k| dims[k] != Dim::Const(1)).collect();
+        let wide = |a: &&Array| a.ty.dims.iter().any(|&d| d != Dim::Const(1));
+        let arrays: Vec<&Array> = inputs.iter().flatten().filter(wide).chain(outputs).collect();
+        let covers = |a: &Array| {
+            let skip = dims.len() - a.ty.rank();
+            axes.iter().all(|&k| k >= skip && a.ty.dims[k - skip] == dims[k])
+        };
+        let all = |layout: Layout| arrays.iter().all(|a| a.ty.layout == layout);
+        let mut positions = false;
+        let body = self.r.src.op(id).regions[0];
+        self.r.src.walk_region(body, &mut |op| positions |= matches!(self.r.src.op(op).op, Op::NtPosition { .. }));
+        let contiguous = all(Layout::C) || all(Layout::F);
+        let collapsed = axes.len() > 1 && !positions && contiguous && arrays.iter().all(|a| covers(a));
+        Space { dims, axes, collapsed }
+    }
+
+    /// Loads, the scalar body, stores, at the cursor.
+    fn items_body(
+        &mut self,
+        id: OpId,
+        space: &Space,
+        inputs: &[Option<Array>],
+        outputs: &[Array],
+        indices: &[ValueId],
+    ) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        // One index per dimension of the space; dimensions of size 1 are at 0.
+        let mut position = vec![];
+        if !space.collapsed {
+            let zero = self.r.b().i64(0);
+            position = vec![zero; space.dims.len()];
+            for (&k, &i) in space.axes.iter().zip(indices) {
+                position[k] = i;
+            }
+        }
+        let body = self.r.src.region(data.regions[0]).clone();
+        for ((&v, &arg), input) in data.operands.iter().zip(&body.args).zip(inputs) {
+            let Some(a) = input else {
+                self.alias(v, arg);
+                continue;
+            };
+            let (at, unit) = self.place_of(a, space, &position, indices);
+            let loaded = self.r.b().value(Op::MemLoad { unit }, &[a.mem, at], Type::Num(a.ty.dtype));
+            self.r.set(arg, loaded);
+        }
+        for &op in &body.ops {
+            let inner = self.r.src.op(op).clone();
+            self.r.span = inner.span;
+            match inner.op {
+                Op::Yield => {
+                    for (a, &v) in outputs.iter().zip(&inner.operands) {
+                        let v = self.element(v, a.ty.dtype);
+                        let (at, unit) = self.place_of(a, space, &position, indices);
+                        self.r.b().effect(Op::MemStore { unit }, &[v, a.mem, at]);
+                    }
+                }
+                Op::Raise { .. } => {
+                    let message = "an elementwise body that always raises reached `loops`";
+                    return Err(Diagnostic::internal(inner.span, message));
+                }
+                _ => self.body_op(op, &position)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A scalar op of a body; positions become indices wherever they stand.
+    fn body_op(&mut self, op: OpId, position: &[ValueId]) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(op).clone();
+        match data.op {
+            Op::NtPosition { dim } => {
+                self.r.set(data.results[0], position[dim as usize]);
+                Ok(())
+            }
+            _ if data.regions.is_empty() => self.op(op),
+            _ => {
+                let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.r.get(v)).collect();
+                let types: Vec<Type> = data.results.iter().map(|&v| machine_type(self.r.src.ty(v))).collect();
+                let mut regions: Vec<RegionId> = vec![];
+                for &old in &data.regions {
+                    let (new, ()) = self.nested(|l| {
+                        for &a in &l.r.src.region(old).args {
+                            l.r.arg(a, machine_type(l.r.src.ty(a)));
+                        }
+                        l.r.src.region(old).ops.iter().try_for_each(|&inner| l.body_op(inner, position))
+                    })?;
+                    regions.push(new);
+                }
+                self.r.emit(op, data.op, &operands, &types, &regions);
+                Ok(())
+            }
+        }
+    }
+
+    /// Where an array's element for this item is, broadcast dimensions left out.
+    fn place_of(&mut self, a: &Array, space: &Space, position: &[ValueId], indices: &[ValueId]) -> (ValueId, Unit) {
+        let single = a.ty.dims.iter().all(|&d| d == Dim::Const(1));
+        if space.collapsed && !single {
+            return (indices[0], Unit::Element);
+        }
+        if single {
+            return (self.r.b().i64(0), Unit::Element);
+        }
+        let skip = space.dims.len() - a.ty.rank();
+        self.offset(a, &position[skip..])
+    }
+}

@@ -1,0 +1,74 @@
+//! User kernels → a host function that runs or launches their work-items.
+//!
+//! Parameters are the sizes of the launch (`PassCx::kernel_dims` of them), then the kernel's own, exploded. On the host
+//! the items are one `par.for`, whose iterations do not `return` ([`returns`]); on a device they are outlined into a
+//! kernel, where `return` leaves the item.
+//! NumPy arguments of a device kernel are made valid there first, and written ones are made valid on the host after.
+
+use super::{Lower, cost, returns};
+use crate::{PassCx, canon, place};
+use std::collections::BTreeSet;
+use weft_diag::Diagnostic;
+use weft_ir::attr::Access;
+use weft_ir::{Func, Op, Place, Type, ValueId};
+
+/// The host function of a kernel.
+pub fn lower(f: &Func, cx: &PassCx) -> Result<Func, Diagnostic> {
+    let at = place::kernel_place(f, cx)?;
+    let mut f = f.clone();
+    if at.is_host() {
+        returns::eliminate(&mut f);
+    }
+    let f = &f;
+    let mut l = Lower::new(f);
+    l.r.dst.kernel = false;
+    let mut sizes = vec![];
+    for k in 0..cx.kernel_dims {
+        let v = l.r.b().arg(Type::I64);
+        l.r.dst.values[v.index()].name = format!("g{k}");
+        sizes.push(v);
+    }
+    l.params();
+    let written = written(f);
+    let originals = l.arrays.clone();
+    for (&v, a) in originals.iter().filter(|(_, a)| a.ty.place != at) {
+        let mode = if written.contains(&v) { Access::Update } else { Access::Read };
+        let there = l.need(a, &at, mode);
+        l.arrays.insert(v, there);
+    }
+    let (region, ()) = l.nested(|l| {
+        l.items = sizes.iter().map(|&n| (l.r.b().arg(Type::I64), n)).collect();
+        let (last, ops) = f.region(f.body).ops.split_last().expect("the verifier has checked that a body has an end");
+        ops.iter().try_for_each(|&op| l.op(op))?;
+        if f.op(*last).op == Op::Return {
+            l.r.emit(*last, Op::Yield, &[], &[], &[]);
+        } else {
+            l.op(*last)?;
+        }
+        l.items.clear();
+        Ok(())
+    })?;
+    let op = if at.is_host() { Op::ParFor { cost: cost::of_region(&l.r.dst, region) } } else { Op::SimtItems };
+    l.r.b().op(op, &sizes, &[], &[region]);
+    for (_, a) in originals.iter().filter(|(v, a)| a.ty.place != at && written.contains(v)) {
+        l.need(a, &Place::Host, Access::Read);
+    }
+    l.r.b().effect(Op::Return, &[]);
+    Ok(l.r.dst)
+}
+
+/// Parameters that a kernel stores into.
+fn written(f: &Func) -> BTreeSet<ValueId> {
+    let mut out = BTreeSet::new();
+    let defs = canon::definitions(f);
+    f.walk(&mut |id| {
+        if let Op::NtStore { .. } = f.op(id).op {
+            let mut array = f.op(id).operands[1];
+            while let Some(def) = defs[array.index()].filter(|&d| matches!(f.op(d).op, Op::NtRefine { .. })) {
+                array = f.op(def).operands[0];
+            }
+            out.insert(array);
+        }
+    });
+    out
+}

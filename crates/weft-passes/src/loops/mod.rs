@@ -1,0 +1,286 @@
+//! `fused` → `loops`: no arrays any more, only pointers, sizes, byte strides and scalars.
+//!
+//! Comes in: placed, fused whole-array ops, or a kernel. Goes out: a host function whose parameters and results are
+//! the slots of the calling convention, `par.for` loops in it, and kernels that it launches.
+//!
+//! - An array parameter is `mem, owner, sizes…, strides…`, all always present; so is an array result. A scalar is
+//!   one value of its machine type. `none` has no slot.
+//! - A size symbol is the value of the first parameter that has it, or what `shape.bind` gave it.
+//! - Sizes that `nt.refine` compares and finds different raise; equal symbols are never compared.
+//! - Every item of device work is first written as `simt.items` in the host function, and then moved into a kernel
+//!   with what it captured as parameters ([`outline`]).
+//!
+//! Files: [`array`] descriptors and offsets, [`elementwise`], [`kernel`] (user kernels), [`returns`], [`outline`], [`cost`].
+
+mod array;
+mod cost;
+mod elementwise;
+mod kernel;
+mod outline;
+mod returns;
+
+use crate::rebuild::Rebuild;
+use crate::{PassCx, canon, own};
+use array::Array;
+use std::collections::BTreeMap;
+use weft_diag::Diagnostic;
+use weft_ir::attr::{CmpOp, Unit};
+use weft_ir::build::machine_type;
+use weft_ir::{Dim, Func, Module, Op, OpId, Place, RegionId, Space, Stage, Type, ValueId};
+
+/// The pass.
+pub fn run(m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
+    let mut funcs = vec![];
+    for f in &m.funcs {
+        let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f)? };
+        canon::cse(&mut host);
+        canon::dce(&mut host);
+        let kernels = outline::run(&mut host);
+        canon::dce(&mut host);
+        own::run(&mut host);
+        funcs.push(host);
+        funcs.extend(kernels);
+    }
+    Ok(Module { stage: Stage::Loops, funcs, sites: m.sites })
+}
+
+fn lower_func(f: &Func) -> Result<Func, Diagnostic> {
+    let mut l = Lower::new(f);
+    l.params();
+    l.block(f.body)?;
+    Ok(l.r.dst)
+}
+
+/// A function being lowered.
+struct Lower<'s> {
+    /// Scalars go through this map.
+    r: Rebuild<'s>,
+    /// What each old array has become.
+    arrays: BTreeMap<ValueId, Array>,
+    /// Values of size symbols that are visible at the cursor.
+    sizes: BTreeMap<Dim, ValueId>,
+    /// Sizes that a refinement before the cursor has found equal.
+    proved: Vec<(Dim, Dim)>,
+    /// Where ops at the cursor run.
+    place: Place,
+    /// Indices and sizes of the launch, inside a kernel.
+    items: Vec<(ValueId, ValueId)>,
+}
+
+fn space_of(place: &Place) -> Space {
+    if place.is_host() { Space::Host } else { Space::Global }
+}
+
+impl<'s> Lower<'s> {
+    fn new(f: &'s Func) -> Lower<'s> {
+        let mut r = Rebuild::new(f);
+        r.dst.symbols = 0;
+        let (arrays, sizes) = (BTreeMap::new(), BTreeMap::new());
+        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, items: vec![] }
+    }
+
+    /// One slot per scalar, `2 + 2·rank` per array.
+    fn params(&mut self) {
+        for &p in self.r.src.params() {
+            let ty = self.r.src.ty(p).clone();
+            if let Some(t) = ty.as_tensor() {
+                let name = self.r.src.values[p.index()].name.clone();
+                let array = self.array_param(t, &name);
+                self.arrays.insert(p, array);
+            } else if ty != Type::NONE {
+                self.r.arg(p, machine_type(&ty));
+            }
+        }
+    }
+
+    fn block(&mut self, region: RegionId) -> Result<(), Diagnostic> {
+        for &id in &self.r.src.region(region).ops {
+            self.op(id)?;
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        self.r.span = data.span;
+        match data.op {
+            Op::NtElementwise => self.elementwise(id)?,
+            Op::NtRefine { site } => self.refine(id, site),
+            Op::NtDim { dim } => {
+                let size = self.array(data.operands[0]).sizes[dim as usize];
+                self.r.set(data.results[0], size);
+            }
+            Op::NtItem => {
+                let mem = self.array(data.operands[0]).mem;
+                let zero = self.r.b().i64(0);
+                let ty = self.r.src.ty(data.results[0]).clone();
+                self.r.emit(id, Op::MemLoad { unit: Unit::Element }, &[mem, zero], &[ty], &[]);
+            }
+            Op::NtLoad { wrap } => self.load(id, wrap),
+            Op::NtStore { wrap } => self.store(id, wrap),
+            Op::ShapeBind { dim } => {
+                let v = self.r.get(data.operands[0]);
+                let v = self.r.b().cast(v, Type::I64);
+                self.sizes.insert(dim, v);
+            }
+            Op::EnvTransfer { mode } => {
+                let from = self.array(data.operands[0]).clone();
+                let to = self.r.src.ty(data.results[0]).as_tensor().map_or(Place::Host, |t| t.place.clone());
+                let moved = self.need(&from, &to, mode);
+                self.arrays.insert(data.results[0], moved);
+            }
+            Op::EnvRegion { at } => self.region_at(id, at)?,
+            Op::SimtGlobalId { dim } => {
+                let (index, _) = self.item(id, dim)?;
+                self.r.set(data.results[0], index);
+            }
+            Op::SimtGlobalSize { dim } => {
+                let (_, size) = self.item(id, dim)?;
+                self.r.set(data.results[0], size);
+            }
+            Op::Return if self.items.is_empty() => self.leave(id),
+            Op::Const { .. } if *self.r.src.ty(data.results[0]) == Type::NONE => {}
+            Op::Cast => {
+                let v = self.r.get(data.operands[0]);
+                let ty = machine_type(self.r.src.ty(data.results[0]));
+                let v = self.r.b().cast(v, ty);
+                self.r.set(data.results[0], v);
+            }
+            _ => self.scalar(id)?,
+        }
+        Ok(())
+    }
+
+    /// Scalar ops and control flow: the same op on machine types.
+    fn scalar(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let mut values = data.operands.iter().chain(&data.results);
+        if values.any(|&v| self.r.src.ty(v).as_tensor().is_some()) {
+            let message = format!("arrays cannot pass through `{}` yet", data.op.name());
+            return Err(Diagnostic::unsupported(data.span, message));
+        }
+        let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.r.get(v)).collect();
+        let types: Vec<Type> = data.results.iter().map(|&v| machine_type(self.r.src.ty(v))).collect();
+        let mut regions = vec![];
+        for &old in &data.regions {
+            let (new, ()) = self.nested(|l| {
+                for &a in &l.r.src.region(old).args {
+                    l.r.arg(a, machine_type(l.r.src.ty(a)));
+                }
+                l.block(old)
+            })?;
+            regions.push(new);
+        }
+        self.r.emit(id, data.op, &operands, &types, &regions);
+        Ok(())
+    }
+
+    /// Fills a new region; what becomes known in it is forgotten after it.
+    fn nested<R>(
+        &mut self,
+        fill: impl FnOnce(&mut Self) -> Result<R, Diagnostic>,
+    ) -> Result<(RegionId, R), Diagnostic> {
+        let new = self.r.dst.new_region();
+        let outer = std::mem::replace(&mut self.r.at, new);
+        let (sizes, proved) = (self.sizes.clone(), self.proved.len());
+        let result = fill(self)?;
+        self.r.at = outer;
+        self.sizes = sizes;
+        self.proved.truncate(proved);
+        Ok((new, result))
+    }
+
+    /// The ops of an `env.region`, where they stand: places are in the ops now.
+    fn region_at(&mut self, id: OpId, at: Place) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let region = self.r.src.region(data.regions[0]).clone();
+        for (&v, &a) in data.operands.iter().zip(&region.args) {
+            self.alias(v, a);
+        }
+        let outer = std::mem::replace(&mut self.place, at);
+        for &op in &region.ops {
+            let inner = self.r.src.op(op).clone();
+            if inner.op == Op::Yield {
+                for (&v, &result) in inner.operands.iter().zip(&data.results) {
+                    self.alias(v, result);
+                }
+            } else {
+                self.op(op)?;
+            }
+        }
+        self.place = outer;
+        Ok(())
+    }
+
+    /// Makes `new` another name of what `old` has become.
+    fn alias(&mut self, old: ValueId, new: ValueId) {
+        match self.arrays.get(&old).cloned() {
+            Some(array) => {
+                self.arrays.insert(new, array);
+            }
+            None => {
+                let v = self.r.get(old);
+                self.r.set(new, v);
+            }
+        }
+    }
+
+    fn item(&self, id: OpId, dim: u32) -> Result<(ValueId, ValueId), Diagnostic> {
+        self.items.get(dim as usize).copied().ok_or_else(|| {
+            let n = self.items.len();
+            let plural = if n == 1 { "" } else { "s" };
+            let message =
+                format!("the kernel asks for dimension {dim} of its index; the launch has {n} dimension{plural}");
+            Diagnostic::typing(self.r.src.op(id).span, message)
+        })
+    }
+
+    /// Compares sizes that no symbol proves equal; raises with the shapes of all operands.
+    fn refine(&mut self, id: OpId, site: u32) {
+        let data = self.r.src.op(id).clone();
+        let mut array = self.array(data.operands[0]).clone();
+        let wanted = canon::dims(self.r.src, data.results[0]).to_vec();
+        let mut differ: Option<ValueId> = None;
+        let pairs: Vec<(Dim, Dim)> = array.ty.dims.iter().copied().zip(wanted.iter().copied()).collect();
+        for (have, want) in pairs {
+            if have == want || self.proved.contains(&(have, want)) {
+                continue;
+            }
+            let (a, b) = (self.size(have), self.size(want));
+            let ne = self.r.b().value(Op::Cmp { is: CmpOp::Ne }, &[a, b], Type::BOOL);
+            differ = Some(match differ {
+                Some(d) => self.r.b().value(Op::Or, &[d, ne], Type::BOOL),
+                None => ne,
+            });
+            self.proved.push((have, want));
+        }
+        if let Some(differ) = differ {
+            let shapes: Vec<ValueId> = data.operands.iter().flat_map(|&v| self.array(v).sizes.clone()).collect();
+            let mut b = self.r.b();
+            let (raises, _) = b.region(|b| b.effect(Op::Raise { site }, &shapes));
+            let (goes_on, _) = b.region(|b| b.effect(Op::Yield, &[]));
+            b.op(Op::ScfIf, &[differ], &[], &[raises, goes_on]);
+        }
+        array.sizes = wanted.iter().map(|&d| self.size(d)).collect();
+        array.ty.dims = wanted;
+        self.arrays.insert(data.results[0], array);
+    }
+
+    /// `return` with every array as its slots.
+    fn leave(&mut self, id: OpId) {
+        let mut slots = vec![];
+        for &v in &self.r.src.op(id).operands {
+            match self.arrays.get(&v) {
+                Some(a) => slots.extend(a.slots()),
+                None if *self.r.src.ty(v) == Type::NONE => {}
+                None => slots.push(self.r.get(v)),
+            }
+        }
+        self.r.dst.results = slots.iter().map(|&v| self.r.dst.ty(v).clone()).collect();
+        self.r.emit(id, Op::Return, &slots, &[], &[]);
+    }
+
+    fn array(&self, v: ValueId) -> &Array {
+        self.arrays.get(&v).expect("the verifier has checked that this operand is an array defined before")
+    }
+}

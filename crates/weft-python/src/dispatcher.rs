@@ -1,0 +1,177 @@
+//! `@weft.njit`: a callable that finds or compiles the specialisation for its arguments.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+use weft_ir::Place;
+use weft_passes::infer::Door;
+use weft_runtime::{Queue, queue_for};
+
+use crate::arguments::Arguments;
+use crate::at_work::border;
+use crate::compile::{Request, compile};
+use crate::function::Function;
+use crate::key::Word;
+use crate::settings::{OffloadConflict, offload_conflict};
+use crate::specialisation::Specialization;
+use crate::{context, device, errors, run};
+
+/// A jitted function.
+#[pyclass(frozen, dict, weakref, module = "weft")]
+pub(crate) struct Dispatcher(Function);
+
+/// The stages that `inspect` knows.
+const STAGES: [&str; 9] = ["py", "ntensor", "placed", "fused", "loops", "llvm", "asm", "ptx", "spirv"];
+
+/// The queue of the native device.
+pub(crate) fn native_queue(py: Python<'_>) -> PyResult<Arc<Queue>> {
+    queue_for("native").map_err(|e| errors::from_hal(py, &e))
+}
+
+/// The objects of a tuple, borrowed from it.
+pub(crate) fn pointers(args: &Bound<'_, PyTuple>) -> SmallVec<[*mut ffi::PyObject; 8]> {
+    // SAFETY: the index is in range; the reference is the tuple's.
+    (0..args.len()).map(|i| unsafe { ffi::PyTuple_GetItem(args.as_ptr(), i as ffi::Py_ssize_t) }).collect()
+}
+
+impl Dispatcher {
+    fn call(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        let py = args.py();
+        let function = &self.0;
+        let args = function.bind(args, kwargs)?;
+        // SAFETY: the tuple keeps the objects alive for the call.
+        let mut call = unsafe { Arguments::read(py, &pointers(&args), &function.parameters) }?;
+        let context = self.context(py)?;
+        call.key.push(Word::context(context.as_ref().map_or(0, device::place_id)));
+        let made = match function.find(py, &call.key) {
+            Some(made) => made,
+            None => {
+                let queue = context.map_or_else(|| native_queue(py), Ok)?;
+                let request = Request { key: call.key.clone(), door: Door::Njit, queue, data: Place::Host };
+                function.add(compile(py, function, request)?)
+            }
+        };
+        run::run(py, function, &made, &call, &args)
+    }
+
+    /// The open device context, after the answer to its conflict with `parallel=False`.
+    fn context(&self, py: Python<'_>) -> PyResult<Option<Arc<Queue>>> {
+        let context = context::current(py)?;
+        let Some(queue) = &context else { return Ok(None) };
+        if !self.0.serial {
+            return Ok(context);
+        }
+        match offload_conflict() {
+            OffloadConflict::Ignore => Ok(context),
+            OffloadConflict::Host => Ok(None),
+            OffloadConflict::Error => {
+                let code = self.0.py_func.bind(py).getattr("__code__")?;
+                let message = format!(
+                    "`{}` was compiled with parallel=False ({}:{}), and is called inside device_context(\"{}\"), which \
+                     offloads parallel code: remove one of the two, or set weft.config.offload_conflict to \"ignore\" or \
+                     \"host\"",
+                    self.0.name,
+                    code.getattr("co_filename")?,
+                    code.getattr("co_firstlineno")?,
+                    queue.filter()
+                );
+                Err(errors::new(py, "OffloadConflictError", message))
+            }
+        }
+    }
+}
+
+/// The text of a stage of a specialisation: the last used, or the one with that index.
+pub(crate) fn inspect(function: &Function, stage: &str, index: Option<usize>) -> PyResult<String> {
+    if !STAGES.contains(&stage) {
+        let near = weft_diag::nearest(stage, STAGES).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
+        return Err(PyValueError::new_err(format!("there is no stage {stage:?}: it is one of {STAGES:?}{near}")));
+    }
+    let made = match index {
+        Some(index) => function.in_order().get(index).cloned(),
+        None => function.last(),
+    };
+    let Some(made) = made else {
+        let name = &function.name;
+        return Err(match index {
+            Some(index) => PyIndexError::new_err(format!("`{name}` has no specialisation {index}")),
+            None => PyValueError::new_err(format!("`{name}` has not been compiled yet: call it first")),
+        });
+    };
+    made.text(stage).map_err(|why| {
+        PyValueError::new_err(format!("the specialisation {} has no stage {stage:?}: it {why}", made.signature()))
+    })
+}
+
+#[pymethods]
+impl Dispatcher {
+    #[new]
+    fn new(
+        function: &Bound<'_, PyAny>,
+        source: Py<PyAny>,
+        parameters: Vec<String>,
+        parallel: &Bound<'_, PyAny>,
+        nogil: Option<bool>,
+    ) -> PyResult<Dispatcher> {
+        Function::new(function, source, parameters, parallel, nogil).map(Dispatcher)
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        border(py, || self.call(args, kwargs))
+    }
+
+    /// Binds as a function does when it is looked up on an instance.
+    fn __get__(
+        slf: Py<Self>,
+        py: Python<'_>,
+        instance: &Bound<'_, PyAny>,
+        _owner: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        if instance.is_none() {
+            return Ok(slf.into_any());
+        }
+        Ok(py.import("types")?.getattr("MethodType")?.call1((slf, instance))?.unbind())
+    }
+
+    /// The plain function.
+    #[getter]
+    fn py_func(&self, py: Python<'_>) -> Py<PyAny> {
+        self.0.py_func.clone_ref(py)
+    }
+
+    /// What was compiled so far, in order.
+    #[getter]
+    fn specializations(&self) -> Vec<Specialization> {
+        self.0.in_order().iter().map(|s| Specialization::from(&**s)).collect()
+    }
+
+    /// The parameter types of each specialisation.
+    #[getter]
+    fn signatures(&self) -> Vec<String> {
+        self.0.in_order().iter().map(|s| s.signature()).collect()
+    }
+
+    /// The text of a compiler stage of the last used specialisation, or of the one with that index.
+    #[pyo3(signature = (stage, index = None))]
+    fn inspect(&self, stage: &str, index: Option<usize>) -> PyResult<String> {
+        inspect(&self.0, stage, index)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<weft.njit function {}>", self.0.name)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+}

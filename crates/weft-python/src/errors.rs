@@ -1,0 +1,110 @@
+//! Refusals and failures as Python exceptions. A message is built once, here.
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use weft_codegen::CodegenError;
+use weft_diag::{Diagnostic, ErrorKind, Sources, Span, render};
+use weft_hal::HalError;
+use weft_runtime::{CallError, Raised, RuntimeError};
+
+/// An exception of a class of `weft.errors`.
+pub(crate) fn new(py: Python<'_>, class: &str, message: impl Into<String>) -> PyErr {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || py.import("weft.errors").map(Bound::unbind));
+    let class = module.and_then(|m| Ok(m.bind(py).getattr(class)?.cast_into::<PyType>()?));
+    match class {
+        Ok(class) => PyErr::from_type(class, (message.into(),)),
+        Err(error) => error,
+    }
+}
+
+/// A bug of ours.
+pub(crate) fn internal(py: Python<'_>, what: &str) -> PyErr {
+    let message = format!("{what}\nThis is a bug in Weft: please file it, with the output of f.inspect(\"py\")");
+    new(py, "WeftInternalError", message)
+}
+
+/// A refusal of the compiler.
+pub(crate) fn from_diagnostic(py: Python<'_>, diagnostic: &Diagnostic, sources: &Sources) -> PyErr {
+    let text = render(diagnostic, sources);
+    let class = match diagnostic.kind {
+        ErrorKind::Typing => "TypingError",
+        ErrorKind::Attribute => "TypingAttributeError",
+        ErrorKind::Name => "TypingNameError",
+        ErrorKind::Value => "TypingValueError",
+        ErrorKind::Overflow => "TypingOverflowError",
+        ErrorKind::ZeroDivision => "TypingZeroDivisionError",
+        ErrorKind::Index => "TypingIndexError",
+        ErrorKind::Unbound => "TypingUnboundLocalError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Source => "CompileError",
+        ErrorKind::Placement => "ExecutionPlacementError",
+        ErrorKind::Internal => return internal(py, &text),
+    };
+    new(py, class, text)
+}
+
+/// A failure of a device.
+pub(crate) fn from_hal(py: Python<'_>, error: &HalError) -> PyErr {
+    let class = match error {
+        HalError::OutOfMemory { .. } => "DeviceMemoryError",
+        HalError::DeviceLost { .. } => "DeviceLostError",
+        _ => "DeviceError",
+    };
+    new(py, class, error.to_string())
+}
+
+/// A failure of the code generator.
+fn from_codegen(py: Python<'_>, error: &CodegenError, sources: &Sources) -> PyErr {
+    match error {
+        CodegenError::Unsupported { span, .. } => {
+            from_diagnostic(py, &Diagnostic::unsupported(*span, error.to_string()), sources)
+        }
+        CodegenError::NoLibdevice { .. } => new(py, "DeviceError", error.to_string()),
+        CodegenError::Memory(_) => PyMemoryError::new_err(error.to_string()),
+        _ => internal(py, &error.to_string()),
+    }
+}
+
+/// A failure of the runtime.
+pub(crate) fn from_runtime(py: Python<'_>, error: &RuntimeError, sources: &Sources) -> PyErr {
+    match error {
+        RuntimeError::Hal(error) => from_hal(py, error),
+        RuntimeError::Codegen(error) => from_codegen(py, error, sources),
+        RuntimeError::Invalid(text) => new(py, "DeviceError", text.clone()),
+        error => internal(py, &error.to_string()),
+    }
+}
+
+/// Why a call did not return. `function` names the frame that the traceback shows.
+pub(crate) fn from_call(py: Python<'_>, error: &CallError, sources: &Sources, function: &str) -> PyErr {
+    match error {
+        CallError::Raised(raised) => from_raised(py, raised, sources, function),
+        CallError::Runtime(error) => from_runtime(py, error, sources),
+    }
+}
+
+/// An exception that compiled code raised, with an entry for the user's expression in its traceback.
+fn from_raised(py: Python<'_>, raised: &Raised, sources: &Sources, function: &str) -> PyErr {
+    let made = py.import("weft._traceback").and_then(|helper| {
+        let place = place(raised.span, sources);
+        helper.getattr("exception")?.call1((raised.class.name(), raised.message.as_str(), place, function))
+    });
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// File, first and last line, first and last column (in bytes, as CPython counts) of a span.
+fn place(span: Span, sources: &Sources) -> Option<(&str, u32, u32, u32, u32)> {
+    let file = sources.get(span)?;
+    let column = |offset: u32| {
+        let before = &file.text.as_bytes()[..(offset as usize).min(file.text.len())];
+        before.iter().rev().take_while(|&&b| b != b'\n').count() as u32
+    };
+    let (line, end_line) = (file.line_col(span.start).0, file.line_col(span.end).0);
+    Some((&file.name, line, end_line, column(span.start), column(span.end)))
+}

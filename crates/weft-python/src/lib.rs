@@ -1,0 +1,62 @@
+//! `weft._core`: all that touches CPython and NumPy's C API. The engine crates have never heard of Python.
+//!
+//! A call flows through the files in this order: [`dispatcher`] or [`kernel`] (the doors) → [`function`] (argument
+//! binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) → [`context`] (the open device
+//! context) → on a miss [`compile`] with [`resolve`] and [`guards`] (names → meanings and assumptions) →
+//! [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every exception, [`at_work`] is the
+//! border that no panic crosses. [`device`], [`trace`] and [`settings`] are what they say; [`numpy`] is NumPy's C API;
+//! [`tensor`] is the third door.
+
+mod arguments;
+mod at_work;
+mod compile;
+mod context;
+mod device;
+mod dispatcher;
+mod errors;
+mod function;
+mod guards;
+mod kernel;
+mod key;
+mod numpy;
+mod resolve;
+mod results;
+mod run;
+mod settings;
+mod specialisation;
+mod tensor;
+mod trace;
+
+use pyo3::prelude::*;
+
+/// The extension module.
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::at_work::at_work;
+    #[pymodule_export]
+    use super::context::{context_opened, set_context_variable};
+    #[pymodule_export]
+    use super::device::{Device, Queue, backend_reports, devices, queue_of, set_default_device};
+    #[pymodule_export]
+    use super::dispatcher::Dispatcher;
+    #[pymodule_export]
+    use super::kernel::{Kernel, Launcher};
+    #[pymodule_export]
+    use super::numpy::pool_array;
+    #[pymodule_export]
+    use super::settings::{num_threads, set_num_threads, set_offload_conflict, set_verify};
+    #[pymodule_export]
+    use super::specialisation::Specialization;
+    #[pymodule_export]
+    use super::trace::{Trace, TraceItem};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::at_work::install_panic_hook();
+        super::numpy::Api::load(module.py())
+    }
+}

@@ -1,0 +1,167 @@
+//! Arrays: reading an `ndarray` without calling NumPy, and making one that owns memory of our pool.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use weft_ir::{DType, Layout};
+
+use super::{Api, dtype_of, memory, type_num};
+
+/// `PyArrayObject_fields` of NumPy 2.
+#[repr(C)]
+struct RawArray {
+    head: [usize; 2],
+    data: *mut u8,
+    nd: c_int,
+    dimensions: *const isize,
+    strides: *const isize,
+    base: *mut ffi::PyObject,
+    descr: *mut RawDescr,
+    flags: c_int,
+    weakrefs: *mut ffi::PyObject,
+    buffer_info: *mut c_void,
+    mem_handler: *mut ffi::PyObject,
+}
+
+/// The part of `PyArray_Descr` that all NumPy versions share.
+#[repr(C)]
+struct RawDescr {
+    head: [usize; 2],
+    typeobj: *mut ffi::PyTypeObject,
+    kind: c_char,
+    letter: c_char,
+    byteorder: c_char,
+    former_flags: c_char,
+    type_num: c_int,
+}
+
+// `head` stands for PyObject_HEAD, which has these two words in every build that loads abi3 modules.
+const _: () = assert!(size_of::<ffi::PyObject>() == size_of::<[usize; 2]>());
+
+const C_CONTIGUOUS: c_int = 0x0001;
+const F_CONTIGUOUS: c_int = 0x0002;
+const OWNDATA: c_int = 0x0004;
+const ALIGNED: c_int = 0x0100;
+const WRITEABLE: c_int = 0x0400;
+
+/// A borrowed look at an `ndarray`.
+#[derive(Clone, Copy)]
+pub(crate) struct ArrayView<'a>(&'a RawArray);
+
+impl<'a> ArrayView<'a> {
+    /// The array behind an object, if its type is exactly `numpy.ndarray`.
+    ///
+    /// # Safety
+    /// `object` is a live object that outlives `'a`, and the GIL is held throughout.
+    pub(crate) unsafe fn new(object: *mut ffi::PyObject) -> Option<ArrayView<'a>> {
+        // SAFETY: a live object has a type; an exact ndarray has NumPy's struct behind it.
+        unsafe {
+            let exact = ffi::Py_TYPE(object) == Api::get().array_type();
+            exact.then(|| ArrayView(&*(object as *const RawArray)))
+        }
+    }
+
+    /// Address of the first element.
+    pub(crate) fn data(self) -> *mut u8 {
+        self.0.data
+    }
+
+    /// Sizes.
+    pub(crate) fn shape(self) -> &'a [isize] {
+        self.dims(self.0.dimensions)
+    }
+
+    /// Steps in bytes.
+    pub(crate) fn strides(self) -> &'a [isize] {
+        self.dims(self.0.strides)
+    }
+
+    fn dims(self, pointer: *const isize) -> &'a [isize] {
+        match self.0.nd {
+            0 => &[],
+            // SAFETY: NumPy keeps `nd` entries behind both pointers for as long as the array lives.
+            nd => unsafe { std::slice::from_raw_parts(pointer, nd as usize) },
+        }
+    }
+
+    /// Number of elements.
+    pub(crate) fn len(self) -> usize {
+        self.shape().iter().map(|&n| n as usize).product()
+    }
+
+    /// The dtype, or `None` for one that Weft has no name for.
+    pub(crate) fn dtype(self) -> Option<DType> {
+        // SAFETY: an array always has a descriptor.
+        dtype_of(unsafe { (*self.0.descr).type_num })
+    }
+
+    /// The dtype object, for messages.
+    pub(crate) fn dtype_object(self, py: Python<'a>) -> Bound<'a, PyAny> {
+        // SAFETY: an array always has a descriptor, which is a Python object.
+        unsafe { Bound::from_borrowed_ptr(py, self.0.descr as *mut ffi::PyObject) }
+    }
+
+    /// Whether the bytes of an element are in this machine's order.
+    pub(crate) fn is_native_order(self) -> bool {
+        let other = if cfg!(target_endian = "little") { b'>' } else { b'<' };
+        // SAFETY: an array always has a descriptor.
+        unsafe { (*self.0.descr).byteorder as u8 != other }
+    }
+
+    /// Whether every element is aligned as its type needs.
+    pub(crate) fn is_aligned(self) -> bool {
+        self.0.flags & ALIGNED != 0
+    }
+
+    /// Whether stores are refused.
+    pub(crate) fn is_readonly(self) -> bool {
+        self.0.flags & WRITEABLE == 0
+    }
+
+    /// C where it is C-contiguous (also if it is both), else F, else any.
+    pub(crate) fn layout(self) -> Layout {
+        if self.0.flags & C_CONTIGUOUS != 0 {
+            Layout::C
+        } else if self.0.flags & F_CONTIGUOUS != 0 {
+            Layout::F
+        } else {
+            Layout::A
+        }
+    }
+}
+
+/// An `ndarray` that owns `data`, memory of the pool: its base is None, and NumPy frees and resizes it through our
+/// memory handler, so that nothing tells it from an array that NumPy made.
+///
+/// # Safety
+/// `data` came from [`memory::alloc`] or from compiled code that allocated through the same pool, is described by
+/// `shape` and `strides`, and is not owned by anyone else.
+pub(crate) unsafe fn new_array(
+    py: Python<'_>,
+    dtype: DType,
+    shape: &[isize],
+    strides: &[isize],
+    data: *mut u8,
+) -> PyResult<Py<PyAny>> {
+    let handler = memory::handler(py)?;
+    let api = Api::get();
+    let nd = shape.len() as c_int;
+    // SAFETY: the caller vouches for shape, strides and data; the table's function takes the descriptor's reference.
+    let object = unsafe {
+        let descr = api.descr(type_num(dtype));
+        api.array_over(descr, nd, shape.as_ptr(), strides.as_ptr(), data as *mut c_void, WRITEABLE)
+    };
+    if object.is_null() {
+        // SAFETY: nobody else has the memory.
+        unsafe { memory::free(data) };
+        return Err(PyErr::fetch(py));
+    }
+    // SAFETY: a fresh, exact ndarray that only we hold; it has no handler yet, so no reference is lost.
+    unsafe {
+        let raw = &mut *(object as *mut RawArray);
+        raw.mem_handler = handler.into_ptr();
+        raw.flags |= OWNDATA;
+        Ok(Bound::from_owned_ptr(py, object).unbind())
+    }
+}

@@ -1,0 +1,1 @@
+//! The tensor door: Python's side of the recorder in `weft-tensor`.

@@ -1,0 +1,390 @@
+//! One call of compiled code: its state, and the table through which compiled code reaches the runtime.
+//!
+//! No entry of the table lets a panic out: it becomes an internal error, since nothing may unwind through compiled code.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use smallvec::SmallVec;
+use weft_hal::{Event, HalError, UsmKind};
+
+use crate::buffer::Buffer;
+use crate::error::RuntimeError;
+use crate::executable::Executable;
+use crate::extent::{HostSpan, extent, is_dense};
+use crate::launch::{self, Outcome};
+use crate::parallel;
+use crate::queue::Queue;
+use crate::transfers::{Mode, Residency, Wanted};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, RuntimeTable, mode, place};
+
+/// What a call uses besides its slots. All empty for a host function of host arrays.
+#[derive(Clone, Copy, Default)]
+pub struct Touched<'a> {
+    /// The queue to use: one equal to the one the executable was built for, or `None` for that one itself.
+    pub queue: Option<&'a Arc<Queue>>,
+    /// Buffers of the arguments that may be read.
+    pub reads: &'a [Arc<Buffer>],
+    /// Buffers of the arguments that may be written (and read).
+    pub writes: &'a [Arc<Buffer>],
+    /// What plain host arrays among the arguments may touch; needed only where they go to a device.
+    pub host: &'a [HostSpan],
+    /// Kind of new device memory; `None` is [`UsmKind::Device`].
+    pub usm: Option<UsmKind>,
+}
+
+/// The state of one call.
+pub(crate) struct Call<'a> {
+    executable: &'a Executable,
+    queue: Option<&'a Arc<Queue>>,
+    touched: &'a Touched<'a>,
+    residency: Mutex<Residency>,
+    /// Owner words that compiled code holds a count of. After an error nobody else would release them.
+    handed: Mutex<SmallVec<[u64; 8]>>,
+    /// Device memory made during the call: what is still alive at the end was written by it.
+    fresh: Mutex<SmallVec<[Weak<Buffer>; 4]>>,
+    launched: AtomicBool,
+    failure: Mutex<Option<RuntimeError>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a table entry does not return 0.
+enum Stop {
+    Raised(Box<ExcRecord>),
+    Failed(RuntimeError),
+}
+
+impl<E: Into<RuntimeError>> From<E> for Stop {
+    fn from(error: E) -> Stop {
+        Stop::Failed(error.into())
+    }
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(executable: &'a Executable, queue: Option<&'a Arc<Queue>>, touched: &'a Touched<'a>) -> Call<'a> {
+        Call {
+            executable,
+            queue,
+            touched,
+            residency: Mutex::default(),
+            handed: Mutex::default(),
+            fresh: Mutex::default(),
+            launched: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// The queue, if it is one with memory and kernels of its own.
+    fn device(&self) -> Option<&'a Arc<Queue>> {
+        self.queue.filter(|q| !q.is_native())
+    }
+
+    /// Orders the call after pending uses of its buffers on other queues.
+    pub(crate) fn begin(&self) -> Result<(), HalError> {
+        let Touched { reads, writes, .. } = self.touched;
+        match self.device() {
+            Some(queue) => {
+                let mut waits = SmallVec::<[Event; 4]>::new();
+                reads.iter().for_each(|b| b.before_read(queue, &mut waits));
+                writes.iter().for_each(|b| b.before_write(queue, &mut waits));
+                queue.wait_for(&waits)
+            }
+            None => {
+                reads.iter().try_for_each(|b| b.wait())?;
+                writes.iter().try_for_each(|b| b.wait_idle())
+            }
+        }
+    }
+
+    /// Brings what the device wrote back to host arrays, and notes the uses of all buffers.
+    pub(crate) fn end(&self) -> Result<(), HalError> {
+        let Some(queue) = self.device() else { return Ok(()) };
+        let pending = lock(&self.residency).finish(queue);
+        if self.launched.load(Ordering::Relaxed) {
+            if let Some(event) = queue.last_event() {
+                self.touched.reads.iter().for_each(|b| b.note_read(queue, event.clone()));
+                self.touched.writes.iter().for_each(|b| b.note_write(queue, event.clone()));
+                for buffer in lock(&self.fresh).iter().filter_map(Weak::upgrade) {
+                    buffer.note_write(queue, event.clone());
+                }
+            }
+        }
+        // Host arrays are complete on return (A6), and nothing may touch them afterwards, whatever went wrong.
+        if *pending.as_ref().unwrap_or(&true) {
+            queue.wait()?;
+        }
+        pending.map(drop)
+    }
+
+    /// The error that a runtime entry left behind.
+    pub(crate) fn failure(&self) -> Option<RuntimeError> {
+        lock(&self.failure).take()
+    }
+
+    fn alloc(&self, at: u32, bytes: u64) -> Result<[u64; 2], Stop> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let buffer = if at == place::HOST {
+            Buffer::alloc_host(bytes)?
+        } else {
+            let queue = self.queue.ok_or_else(no_device)?;
+            let buffer = Buffer::alloc(Some(queue), bytes, self.touched.usm.unwrap_or(UsmKind::Device))?;
+            if !queue.is_native() {
+                lock(&self.fresh).push(Arc::downgrade(&buffer));
+            }
+            buffer
+        };
+        Ok(self.hand_out(buffer.address(), buffer))
+    }
+
+    /// An address with a count of the buffer behind it.
+    fn hand_out(&self, address: u64, buffer: Arc<Buffer>) -> [u64; 2] {
+        let owner = buffer.into_owner();
+        lock(&self.handed).push(owner);
+        [address, owner]
+    }
+
+    /// An address with another count of its owner, if it has counts.
+    fn hand_again(&self, address: u64, owner: u64) -> [u64; 2] {
+        // SAFETY: the word is a live value of compiled code.
+        match unsafe { Buffer::from_owner_ref(owner) } {
+            Some(buffer) => self.hand_out(address, buffer),
+            None => [address, owner],
+        }
+    }
+
+    /// Takes a count back.
+    ///
+    /// # Safety
+    /// Compiled code had the count and gives it up.
+    unsafe fn release(&self, owner: u64) {
+        // SAFETY: passed on to the caller.
+        let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { return };
+        let mut handed = lock(&self.handed);
+        if let Some(at) = handed.iter().rposition(|&word| word == owner) {
+            handed.swap_remove(at);
+        }
+        drop(handed);
+        drop(buffer);
+    }
+
+    /// After an error: releases what compiled code did not.
+    pub(crate) fn release_all(&self) {
+        for owner in std::mem::take(&mut *lock(&self.handed)) {
+            // SAFETY: compiled code is done; no result carries the count, and nobody else knows of it.
+            drop(unsafe { Buffer::from_owner(owner) });
+        }
+    }
+
+    /// # Safety
+    /// `args` are the packed arguments of kernel `site`.
+    unsafe fn launch(&self, site: u32, sizes: &[u64], args: &[u8]) -> Result<(), Stop> {
+        let queue = self.device().ok_or_else(no_device)?;
+        let kernels = self.executable.kernels();
+        let kernel = kernels.get(site as usize);
+        let kernel = kernel.ok_or_else(|| RuntimeError::Internal(format!("there is no kernel {site} to launch")))?;
+        // SAFETY: passed on to the caller.
+        match unsafe { launch::launch(queue, kernel, sizes, args) }? {
+            Outcome::Nothing => Ok(()),
+            Outcome::Launched => {
+                self.launched.store(true, Ordering::Relaxed);
+                lock(&self.residency).launched(kernel.pointers(args));
+                Ok(())
+            }
+            Outcome::Raised(exc) => {
+                self.launched.store(true, Ordering::Relaxed);
+                Err(Stop::Raised(Box::new(exc)))
+            }
+        }
+    }
+
+    fn need(&self, array: &Array<'_>, at: u32, mode: Mode) -> Result<[u64; 2], Stop> {
+        let Array { data, owner, .. } = *array;
+        let Some(queue) = self.device() else {
+            // One memory for all: everything is everywhere.
+            return Ok(self.hand_again(data, owner));
+        };
+        let on_device = self.on_device(data, owner);
+        let Some(span) = extent(data, array.shape, array.strides, array.itemsize) else {
+            // No element: nothing to move, but a result on the host is host memory.
+            if at == place::HOST && on_device {
+                let empty = Buffer::alloc_host(0)?;
+                return Ok(self.hand_out(empty.address(), empty));
+            }
+            return Ok(self.hand_again(data, owner));
+        };
+        if at == place::DEVICE {
+            if on_device || lock(&self.residency).host_of(data).is_some() {
+                return Ok(self.hand_again(data, owner));
+            }
+            let dense = is_dense(array.shape, array.strides, array.itemsize);
+            let mode = if mode == Mode::WriteAll && !dense { Mode::Update } else { mode };
+            let align = array.itemsize.clamp(1, 8) as u64;
+            let odd = |(&n, &stride): (&i64, &i64)| n > 1 && !stride.unsigned_abs().is_multiple_of(align);
+            if array.shape.iter().zip(array.strides).any(odd) {
+                let text =
+                    format!("an array whose strides are no multiple of {align} bytes cannot go to {queue}: copy it");
+                return Err(RuntimeError::Invalid(text).into());
+            }
+            let wanted = Wanted { data, span, align, owner, mode };
+            let there = lock(&self.residency).to_device(queue, self.touched.host, wanted)?;
+            // The call keeps the copy; compiled code has nothing to release.
+            return Ok([there, 0]);
+        }
+        let mut residency = lock(&self.residency);
+        if let Some((host, original)) = residency.host_of(data) {
+            let lo = host - (data - span.lo);
+            residency.to_host(queue, HostSpan { lo, hi: lo + (span.hi - span.lo) }, mode)?;
+            return Ok(self.hand_again(host, original));
+        }
+        if !on_device {
+            residency.to_host(queue, span, mode)?;
+            return Ok(self.hand_again(data, owner));
+        }
+        drop(residency);
+        let bytes = (span.hi - span.lo) as usize;
+        let copy = Buffer::alloc_host(bytes)?;
+        // SAFETY: the span lies in device memory that compiled code holds, in the order of this queue; the copy is as
+        // large, and complete before it is seen.
+        unsafe { queue.copy(copy.address(), span.lo, bytes, &[], "device to host") }?.wait()?;
+        Ok(self.hand_out(copy.address() + (data - span.lo), copy))
+    }
+
+    /// Whether an array is device memory: fresh, or a device array among the arguments. Copies of host arrays are not.
+    fn on_device(&self, data: u64, owner: u64) -> bool {
+        // SAFETY: the word is a live value of compiled code.
+        match unsafe { Buffer::from_owner_ref(owner) } {
+            Some(buffer) => buffer.queue().is_some(),
+            None => {
+                self.touched.reads.iter().chain(self.touched.writes).any(|b| b.queue().is_some() && b.contains(data))
+            }
+        }
+    }
+}
+
+/// A view, as `need` gets it.
+struct Array<'a> {
+    data: u64,
+    owner: u64,
+    shape: &'a [i64],
+    strides: &'a [i64],
+    itemsize: usize,
+}
+
+fn no_device() -> RuntimeError {
+    RuntimeError::Internal("device code was called without a device queue".to_owned())
+}
+
+/// The message of a panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("the runtime panicked: {}", text.as_deref().unwrap_or("no message"))
+}
+
+/// Runs the body of a table entry: errors and panics go to the call's state, and the status says so.
+///
+/// # Safety
+/// `ctx` is a context of a call that is running.
+unsafe fn guard(ctx: *mut CallCtx, entry: impl FnOnce(&Call<'_>) -> Result<(), Stop>) -> u32 {
+    // SAFETY: contexts are made by `Executable::call` with a `Call` that outlives them, and shared by reference only.
+    let call = unsafe { &*(*ctx).call.cast::<Call<'_>>() };
+    let stop = match catch_unwind(AssertUnwindSafe(|| entry(call))) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(stop)) => stop,
+        Err(panic) => Stop::Failed(RuntimeError::Internal(panic_text(&*panic))),
+    };
+    let exc = match stop {
+        Stop::Raised(exc) => *exc,
+        Stop::Failed(error) => {
+            lock(&call.failure).get_or_insert(error);
+            ExcRecord { site: ExcRecord::RUNTIME, ..ExcRecord::default() }
+        }
+    };
+    // SAFETY: each thread of a call has a context of its own.
+    unsafe { (*ctx).exc = exc };
+    1
+}
+
+unsafe extern "C" fn alloc(ctx: *mut CallCtx, place: u32, bytes: u64, out: *mut [u64; 2]) -> u32 {
+    // SAFETY: compiled code passes its context and a place for two words.
+    unsafe { guard(ctx, |call| Ok(out.write(call.alloc(place, bytes)?))) }
+}
+
+unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {
+    // SAFETY: compiled code passes its context and gives up one count.
+    unsafe {
+        guard(ctx, |call| {
+            call.release(owner);
+            Ok(())
+        })
+    };
+}
+
+unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32 {
+    let mut status = 0;
+    // SAFETY: compiled code passes its context and a loop body with what it captured.
+    let failed = unsafe {
+        guard(ctx, |call| {
+            status = parallel::par_for(ctx, body, env, n, cost, call.executable.name());
+            Ok(())
+        })
+    };
+    status | failed
+}
+
+unsafe extern "C" fn launch(
+    ctx: *mut CallCtx,
+    site: u32,
+    sizes: *const u64,
+    ndims: u32,
+    args: *const u8,
+    bytes: u32,
+) -> u32 {
+    // SAFETY: compiled code passes so many sizes and so many bytes of arguments.
+    unsafe {
+        guard(ctx, |call| {
+            let sizes = std::slice::from_raw_parts(sizes, ndims as usize);
+            let args = if bytes == 0 { &[] } else { std::slice::from_raw_parts(args, bytes as usize) };
+            call.launch(site, sizes, args)
+        })
+    }
+}
+
+unsafe extern "C" fn need(
+    ctx: *mut CallCtx,
+    data: u64,
+    owner: u64,
+    rank: u32,
+    shape: *const i64,
+    strides: *const i64,
+    itemsize: u32,
+    place: u32,
+    mode: u32,
+    out: *mut [u64; 2],
+) -> u32 {
+    // SAFETY: compiled code passes `rank` sizes and strides and a place for two words.
+    unsafe {
+        guard(ctx, |call| {
+            let list = |list: *const i64| match rank {
+                0 => &[][..],
+                _ => std::slice::from_raw_parts(list, rank as usize),
+            };
+            let array = Array { data, owner, shape: list(shape), strides: list(strides), itemsize: itemsize as usize };
+            let mode = match mode {
+                mode::READ => Mode::Read,
+                mode::WRITE_ALL => Mode::WriteAll,
+                _ => Mode::Update,
+            };
+            Ok(out.write(call.need(&array, place, mode)?))
+        })
+    }
+}
+
+/// The one table.
+pub(crate) static TABLE: RuntimeTable =
+    RuntimeTable { version: RuntimeTable::VERSION, alloc, release, par_for, launch, need };

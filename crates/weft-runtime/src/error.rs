@@ -1,0 +1,55 @@
+//! What can go wrong at run time, as data. The Python exception is made once, at the edge.
+
+use weft_codegen::CodegenError;
+use weft_diag::Span;
+use weft_hal::HalError;
+use weft_ir::ExcClass;
+
+/// A failure that is not the program's own exception.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// A device, driver or allocation failed. Out of memory has the sizes.
+    #[error(transparent)]
+    Hal(#[from] HalError),
+    /// No code came out of the code generator.
+    #[error(transparent)]
+    Codegen(#[from] CodegenError),
+    /// The caller asked for something that cannot be.
+    #[error("{0}")]
+    Invalid(String),
+    /// A broken invariant of ours: a panic below compiled code, or code that does not match its tables.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// An exception raised by compiled code, ready to become a Python object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", class.name())]
+pub struct Raised {
+    /// The exception class.
+    pub class: ExcClass,
+    /// Its text, in CPython's or NumPy's words.
+    pub message: String,
+    /// The user's expression.
+    pub span: Span,
+    /// The loop iteration or work-item that raised it (row-major), zero in serial code.
+    pub iteration: i64,
+}
+
+/// Why a call did not return.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// The program raised.
+    #[error(transparent)]
+    Raised(#[from] Raised),
+    /// The machinery failed.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+impl From<HalError> for CallError {
+    fn from(error: HalError) -> Self {
+        Self::Runtime(RuntimeError::Hal(error))
+    }
+}

@@ -1,0 +1,230 @@
+//! Executables: compiled host code, the kernels it launches, and what its exceptions say.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use weft_codegen::abi::{CallCtx, Entry, ExcRecord};
+use weft_codegen::{DeviceCode, DeviceTarget, HostCode, LoadedCode};
+use weft_diag::{Sources, Span};
+use weft_hal::{ArgField, BackendKind, ProgramSource};
+use weft_ir::{Module, Op, Site, Stage};
+
+use crate::call::{Call, TABLE, Touched};
+use crate::error::{CallError, Raised, RuntimeError};
+use crate::launch::LoadedKernel;
+use crate::queue::Queue;
+use crate::trace::{self, Kind, Location};
+
+/// Code of a module, not yet loaded: what a disk cache keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    /// The entry, for this machine's CPU.
+    pub host: HostCode,
+    /// The kernels, for the device of the queue it was compiled for.
+    pub device: Option<DeviceCode>,
+}
+
+/// A function ready to be called, from any thread.
+pub struct Executable {
+    name: String,
+    entry: Entry,
+    /// Keeps the entry's code mapped.
+    _code: LoadedCode,
+    queue: Option<Arc<Queue>>,
+    kernels: Vec<LoadedKernel>,
+    sites: Vec<Site>,
+    args: usize,
+    results: usize,
+}
+
+/// What kernels are compiled to for a queue; `None` where compiled host code does the work.
+pub fn device_target(queue: &Queue) -> Option<DeviceTarget> {
+    let info = queue.info();
+    match info.backend {
+        BackendKind::Native => None,
+        BackendKind::Cuda => Some(DeviceTarget::Ptx { arch: info.arch.clone() }),
+        BackendKind::OpenCl | BackendKind::Null => Some(DeviceTarget::SpirV),
+    }
+}
+
+/// Compiles a module at stage `loops` for a queue, or for the host alone.
+pub fn compile(module: &Module, queue: Option<&Arc<Queue>>) -> Result<Compiled, RuntimeError> {
+    if module.stage != Stage::Loops {
+        let text = format!("a module at stage {} cannot be compiled", module.stage.name());
+        return Err(RuntimeError::Internal(text));
+    }
+    let watch = trace::stopwatch();
+    let host = weft_codegen::compile_host(module, &module.entry().name)?;
+    let mut device = None;
+    if module.funcs.iter().any(|f| f.kernel) {
+        let target = queue.and_then(|q| device_target(q)).ok_or_else(|| {
+            RuntimeError::Internal(format!("@{} has kernels and no device to launch them on", module.entry().name))
+        })?;
+        device = Some(weft_codegen::compile_kernels(module, &target)?);
+    }
+    let bytes = host.object.len() + device.as_ref().map_or(0, |d| d.text_or_binary.len());
+    watch.record(Kind::Compile, || trace::item(&*module.entry().name, place(queue), bytes as u64));
+    Ok(Compiled { host, device })
+}
+
+fn place(queue: Option<&Arc<Queue>>) -> &str {
+    queue.map_or("native:cpu:0", |q| q.filter())
+}
+
+impl Executable {
+    /// Compiles a module at stage `loops` and loads it. `sources` tells the trace where kernels come from.
+    pub fn build(
+        module: &Module,
+        queue: Option<&Arc<Queue>>,
+        sources: Option<&Sources>,
+    ) -> Result<Executable, RuntimeError> {
+        Executable::load(&compile(module, queue)?, module, queue, sources)
+    }
+
+    /// Loads code that [`compile`] made of this module, on a queue of the same kind.
+    pub fn load(
+        code: &Compiled,
+        module: &Module,
+        queue: Option<&Arc<Queue>>,
+        sources: Option<&Sources>,
+    ) -> Result<Executable, RuntimeError> {
+        let loaded = weft_codegen::load(&code.host.object)?;
+        let entry = loaded.entry()?;
+        let mut kernels = Vec::new();
+        if let Some(device) = &code.device {
+            let queue = queue.ok_or_else(|| RuntimeError::Invalid("kernels are loaded on a queue".to_owned()))?;
+            let source = match device_target(queue) {
+                Some(DeviceTarget::Ptx { .. }) => ProgramSource::Ptx(&device.text_or_binary),
+                _ => ProgramSource::SpirV(&device.text_or_binary),
+            };
+            let program = queue.device().load_program(source)?;
+            for info in &device.kernels {
+                let fields =
+                    info.fields.iter().map(|f| ArgField { offset: f.offset, size: f.size, is_pointer: f.is_pointer });
+                kernels.push(LoadedKernel {
+                    kernel: program.kernel(&info.name)?,
+                    name: info.name.clone(),
+                    fields: fields.collect(),
+                    may_raise: info.may_raise,
+                    span: None,
+                });
+            }
+            for (kernel, func) in kernels.iter_mut().zip(module.funcs.iter().filter(|f| f.kernel)) {
+                kernel.name.clone_from(&func.name);
+                kernel.span = launch_location(module, &func.name, sources);
+            }
+        }
+        let func = module.entry();
+        Ok(Executable {
+            name: func.name.clone(),
+            entry,
+            _code: loaded,
+            queue: queue.cloned(),
+            kernels,
+            sites: module.sites.clone(),
+            args: func.params().len(),
+            results: func.results.len(),
+        })
+    }
+
+    /// Name of the entry.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The queue it was built for.
+    pub fn queue(&self) -> Option<&Arc<Queue>> {
+        self.queue.as_ref()
+    }
+
+    /// Names of its kernels.
+    pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().map(|k| k.name.as_str())
+    }
+
+    /// Slots that a call takes and fills: arguments and results.
+    pub fn slots(&self) -> (usize, usize) {
+        (self.args, self.results)
+    }
+
+    pub(crate) fn kernels(&self) -> &[LoadedKernel] {
+        &self.kernels
+    }
+
+    /// Calls it. Even owner words among the results carry a count each ([`crate::Buffer::from_owner`]); after an error
+    /// there are no results. Host arrays are complete on return; device arrays are in the order of their queue.
+    ///
+    /// # Safety
+    /// `args` are slots of the entry's parameters: every address in them is memory of the size its sizes say, where the
+    /// module says it is, and alive and unwritten by others for as long as the call and what it submits run. `touched`
+    /// names every device buffer among them.
+    pub unsafe fn call(&self, args: &[u64], ret: &mut [u64], touched: &Touched<'_>) -> Result<(), CallError> {
+        if args.len() < self.args || ret.len() < self.results {
+            let text = format!("@{} takes {} and fills {} slots", self.name, self.args, self.results);
+            return Err(RuntimeError::Internal(text).into());
+        }
+        let queue = touched.queue.or(self.queue.as_ref());
+        if let (Some(given), Some(own)) = (touched.queue, &self.queue)
+            && !Arc::ptr_eq(given.device(), own.device())
+        {
+            let text = format!("@{} was compiled for {own} and cannot run on {given}", self.name);
+            return Err(RuntimeError::Invalid(text).into());
+        }
+        let call = Call::new(self, queue, touched);
+        call.begin()?;
+        let state = (&raw const call).cast_mut().cast::<c_void>();
+        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default() };
+        // SAFETY: the slots are the entry's, by the caller's word and the checks above; the context outlives the call.
+        let status = unsafe { (self.entry)(&mut ctx, args.as_ptr(), ret.as_mut_ptr()) };
+        let ended = call.end();
+        if status == 0 && ended.is_ok() {
+            return Ok(());
+        }
+        call.release_all();
+        if status != 0 {
+            return Err(self.error(&ctx.exc, &call));
+        }
+        Ok(ended?)
+    }
+
+    fn error(&self, exc: &ExcRecord, call: &Call<'_>) -> CallError {
+        if let Some(error) = call.failure() {
+            return error.into();
+        }
+        let Some(site) = self.sites.get(exc.site as usize) else {
+            return RuntimeError::Internal(format!("@{} raised at site {}, which it has not", self.name, exc.site))
+                .into();
+        };
+        let values = &exc.args[..(exc.nargs as usize).min(exc.args.len())];
+        let raised = Raised {
+            class: site.class,
+            message: site.message(values),
+            span: site.span,
+            iteration: exc.iteration.max(0),
+        };
+        raised.into()
+    }
+}
+
+/// Where the launch of a kernel stands in the user's source.
+fn launch_location(module: &Module, kernel: &str, sources: Option<&Sources>) -> Option<Location> {
+    let (entry, sources) = (module.entry(), sources?);
+    let mut span = Span::NONE;
+    entry.walk(&mut |id| {
+        let data = entry.op(id);
+        if matches!(&data.op, Op::SimtLaunch { kernel: k, .. } if k == kernel) && !span.is_known() {
+            span = data.span;
+        }
+    });
+    sources.location(span)
+}
+
+impl std::fmt::Debug for Executable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Executable")
+            .field("name", &self.name)
+            .field("place", &place(self.queue.as_ref()))
+            .field("kernels", &self.kernels.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! Parallel regions on the host: inline when small, otherwise in chunks on the one thread pool.
+//!
+//! Chunks run in any order, yet the exception is always that of the lowest iteration: a chunk raises its own lowest, the
+//! lowest chunk wins, and only chunks above one that has raised are skipped. So it does not depend on the number of
+//! threads (COMPILER 4.3).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use weft_hal::native::pool;
+
+use crate::trace::{self, Kind};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord};
+
+/// Regions of less estimated work, in nanoseconds, stay on the caller's thread.
+const INLINE_BELOW: u64 = 20_000;
+
+/// Least work of a chunk in nanoseconds.
+const CHUNK: u64 = 5_000;
+
+/// Chunks per thread, so that an uneven region still ends evenly.
+const CHUNKS_PER_THREAD: u64 = 4;
+
+/// Chunks of many iterations are a multiple of this many: their borders lie on cache lines.
+const BLOCK: u64 = 64;
+
+/// Threads that regions use from now on, the caller's included.
+pub fn set_num_threads(n: usize) {
+    pool::set_num_threads(n);
+}
+
+/// Threads that regions use, the caller's included.
+pub fn num_threads() -> usize {
+    pool::num_threads()
+}
+
+/// Iterations per chunk; `n` when the caller should run them all.
+fn chunk_size(n: u64, cost: u32, threads: u64) -> u64 {
+    let work = n.saturating_mul(u64::from(cost.max(1)));
+    if work < INLINE_BELOW || threads < 2 || n < 2 {
+        return n;
+    }
+    let chunks = (threads * CHUNKS_PER_THREAD).min(work / CHUNK).max(1);
+    let size = n.div_ceil(chunks);
+    if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
+}
+
+/// Runs `body` over `0..n`. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
+///
+/// # Safety
+/// `ctx` is the call's, and `body` and `env` belong together.
+pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32, name: &str) -> u32 {
+    if n == 0 {
+        return 0;
+    }
+    let watch = trace::stopwatch();
+    // SAFETY: passed on to the caller.
+    let status = unsafe { run(ctx, body, env, n, cost) };
+    watch.record(Kind::Launch, || trace::item(name, "native:cpu:0", 0));
+    status
+}
+
+/// The parts of a call that every chunk sees.
+struct Shared {
+    ctx: *mut CallCtx,
+    body: Chunk,
+    env: *const u64,
+}
+
+// SAFETY: chunks only read the context's table and call state, which are made for use by many threads, and the captured
+// values.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// Runs one chunk with a context of its own.
+    fn run(&self, lo: u64, hi: u64) -> Result<(), ExcRecord> {
+        // SAFETY: the caller of `par_for` vouches for all three; the exception record is not shared.
+        unsafe {
+            let mut own = CallCtx { rt: (*self.ctx).rt, call: (*self.ctx).call, exc: ExcRecord::default() };
+            match (self.body)(&mut own, self.env, lo, hi) {
+                0 => Ok(()),
+                _ => Err(own.exc),
+            }
+        }
+    }
+}
+
+unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32 {
+    let size = chunk_size(n, cost, num_threads() as u64);
+    if size >= n {
+        // SAFETY: passed on to the caller.
+        return unsafe { body(ctx, env, 0, n) };
+    }
+    let chunks = n.div_ceil(size) as usize;
+    let shared = Shared { ctx, body, env };
+    // The lowest chunk that raised, and what it raised.
+    let lowest = AtomicUsize::new(usize::MAX);
+    let raised = Mutex::new(None);
+    pool::run_chunks(chunks, &|chunk| {
+        if chunk > lowest.load(Ordering::Relaxed) {
+            return;
+        }
+        let lo = chunk as u64 * size;
+        if let Err(exc) = shared.run(lo, (lo + size).min(n)) {
+            let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+            if chunk < lowest.fetch_min(chunk, Ordering::Relaxed) {
+                *raised = Some(exc);
+            }
+        }
+    });
+    match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        None => 0,
+        Some(exc) => {
+            // SAFETY: the call's context, which no chunk uses any more.
+            unsafe { (*ctx).exc = exc };
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_regions_are_one_chunk_and_large_ones_are_cut_evenly() {
+        assert_eq!(chunk_size(1000, 1, 8), 1000);
+        assert_eq!(chunk_size(1 << 20, 1, 1), 1 << 20);
+        assert_eq!(chunk_size(1 << 20, 1, 2), (1 << 20) / 8);
+        // Few dear iterations: one each.
+        assert_eq!(chunk_size(8, 1_000_000, 4), 1);
+        // Many cheap ones: no chunk under five microseconds.
+        assert_eq!(chunk_size(30_000, 1, 64), 5056);
+        assert_eq!(chunk_size(u64::MAX, u32::MAX, 2) % BLOCK, 0);
+    }
+}

@@ -1,0 +1,346 @@
+//! Host memory that can be freed by its address alone, so that NumPy's memory handler can be this pool.
+//!
+//! A header of 64 bytes lies before the data and holds the size class. Free blocks of a class form a list through their
+//! headers, under one short lock per class. The locks are held across `fork`, so that a child finds them free and the
+//! lists whole.
+
+use std::cell::UnsafeCell;
+use std::ptr::{self, null_mut};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::{PoolStats, classes};
+
+/// Bytes before the data: a cache line, so that the data are as aligned as the block.
+const HEADER: usize = 64;
+
+/// Blocks from this size on are mappings of their own: fresh ones are zero, and they go back to the system whole.
+const MAP_FROM: usize = 256 << 10;
+
+/// Blocks from this size on ask for huge pages.
+const HUGE_FROM: usize = 4 << 20;
+
+const LIVE: u32 = 0x5745_4654;
+const FREE: u32 = 0x4652_4545;
+
+#[repr(C)]
+struct Header {
+    state: u32,
+    class: u32,
+    next: *mut Header,
+}
+
+/// The free blocks of one class.
+struct List {
+    locked: AtomicBool,
+    head: UnsafeCell<*mut Header>,
+}
+
+// SAFETY: `head` is touched only between `lock` and `unlock`.
+unsafe impl Sync for List {}
+
+impl List {
+    fn lock(&self) {
+        while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            let mut spins = 0;
+            while self.locked.load(Ordering::Relaxed) {
+                spins += 1;
+                if spins < 64 { std::hint::spin_loop() } else { std::thread::yield_now() }
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        self.locked.store(false, Ordering::Release);
+    }
+
+    fn pop(&self) -> Option<*mut Header> {
+        self.lock();
+        // SAFETY: locked; a block in the list is whole and nobody else's.
+        let block = unsafe {
+            let head = *self.head.get();
+            if !head.is_null() {
+                *self.head.get() = (*head).next;
+            }
+            head
+        };
+        self.unlock();
+        (!block.is_null()).then_some(block)
+    }
+
+    /// # Safety
+    /// The block is of this class, and nobody uses it any more.
+    unsafe fn push(&self, block: *mut Header) {
+        self.lock();
+        // SAFETY: locked, and the block is ours.
+        unsafe {
+            (*block).next = *self.head.get();
+            *self.head.get() = block;
+        }
+        self.unlock();
+    }
+
+    fn take(&self) -> *mut Header {
+        self.lock();
+        // SAFETY: locked.
+        let head = unsafe { ptr::replace(self.head.get(), null_mut()) };
+        self.unlock();
+        head
+    }
+}
+
+static LISTS: [List; classes::COUNT] =
+    [const { List { locked: AtomicBool::new(false), head: UnsafeCell::new(null_mut()) } }; classes::COUNT];
+static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+static POOLED_BYTES: AtomicU64 = AtomicU64::new(0);
+static PEAK_BYTES: AtomicU64 = AtomicU64::new(0);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static FRESH: AtomicU64 = AtomicU64::new(0);
+/// Most bytes to keep; zero until it is first needed.
+static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn before_fork() {
+    LISTS.iter().for_each(List::lock);
+}
+
+extern "C" fn after_fork() {
+    LISTS.iter().for_each(List::unlock);
+}
+
+/// Sets how many bytes of free host memory are kept for reuse. The default is an eighth of the machine's memory, at
+/// least 256 MiB and at most 8 GiB.
+pub fn set_host_limit(bytes: u64) {
+    LIMIT.store(bytes.max(1), Ordering::Relaxed);
+}
+
+fn limit() -> u64 {
+    match LIMIT.load(Ordering::Relaxed) {
+        0 => {
+            let limit = (total_memory() / 8).clamp(256 << 20, 8 << 30);
+            LIMIT.store(limit, Ordering::Relaxed);
+            limit
+        }
+        limit => limit,
+    }
+}
+
+/// Bytes of memory this machine has.
+pub(crate) fn total_memory() -> u64 {
+    // SAFETY: sysconf reads system constants.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    u64::try_from(pages).unwrap_or(0) * u64::try_from(size).unwrap_or(0)
+}
+
+/// Asks the system for a block of a class, header included.
+fn fresh(class: usize) -> Option<*mut Header> {
+    static FORK: Once = Once::new();
+    FORK.call_once(|| {
+        // SAFETY: the handlers take and give back locks that no code holds for longer than a few instructions.
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
+    });
+    let bytes = classes::size(class) + HEADER;
+    let address = if bytes >= MAP_FROM {
+        // SAFETY: a new private mapping touches nothing that exists.
+        let address = unsafe {
+            libc::mmap(
+                null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return None;
+        }
+        if bytes >= HUGE_FROM {
+            // SAFETY: advice on our own mapping; a refusal changes nothing.
+            unsafe { libc::madvise(address, bytes, libc::MADV_HUGEPAGE) };
+        }
+        address
+    } else {
+        let mut address = null_mut();
+        // SAFETY: `address` is a place for the result; 64 is a power of two and a multiple of a pointer's size.
+        if unsafe { libc::posix_memalign(&mut address, HEADER, bytes) } != 0 {
+            return None;
+        }
+        address
+    };
+    let block = address.cast::<Header>();
+    // SAFETY: the block is ours and larger than a header.
+    unsafe { block.write(Header { state: FREE, class: class as u32, next: null_mut() }) };
+    FRESH.fetch_add(1, Ordering::Relaxed);
+    Some(block)
+}
+
+/// # Safety
+/// The block came from [`fresh`], is in no list, and nobody uses it any more.
+unsafe fn give_back(block: *mut Header) {
+    // SAFETY: passed on to the caller; the class says how the block was made.
+    unsafe {
+        let bytes = classes::size((*block).class as usize) + HEADER;
+        if bytes >= MAP_FROM {
+            libc::munmap(block.cast(), bytes);
+        } else {
+            libc::free(block.cast());
+        }
+    }
+}
+
+/// Marks a block as in use and returns its data.
+fn hand_out(block: *mut Header, class: usize) -> *mut u8 {
+    let bytes = classes::size(class) as u64;
+    let live = LIVE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    if live > PEAK_BYTES.load(Ordering::Relaxed) {
+        PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+    }
+    ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the block was just taken from the system or from a list.
+    unsafe {
+        (*block).state = LIVE;
+        block.cast::<u8>().add(HEADER)
+    }
+}
+
+fn recycled(class: usize) -> Option<*mut Header> {
+    let block = LISTS[class].pop()?;
+    POOLED_BYTES.fetch_sub(classes::size(class) as u64, Ordering::Relaxed);
+    Some(block)
+}
+
+fn fresh_or_trim(class: usize) -> Option<*mut Header> {
+    fresh(class).or_else(|| {
+        super::trim();
+        fresh(class)
+    })
+}
+
+/// Uninitialised host memory, aligned to 64 bytes; null when there is none. Zero bytes give a block of their own.
+pub fn host_alloc(bytes: usize) -> *mut u8 {
+    let Some(class) = classes::of(bytes) else { return null_mut() };
+    match recycled(class).or_else(|| fresh_or_trim(class)) {
+        Some(block) => hand_out(block, class),
+        None => null_mut(),
+    }
+}
+
+/// Like [`host_alloc`], zeroed. Large blocks are fresh mappings, whose pages cost nothing until they are touched.
+pub fn host_calloc(bytes: usize) -> *mut u8 {
+    let Some(class) = classes::of(bytes) else { return null_mut() };
+    if classes::size(class) >= HUGE_FROM {
+        return fresh_or_trim(class).map_or(null_mut(), |block| hand_out(block, class));
+    }
+    let data = host_alloc(bytes);
+    if !data.is_null() {
+        // SAFETY: the block holds at least `bytes`.
+        unsafe { data.write_bytes(0, bytes) };
+    }
+    data
+}
+
+/// The header of a live block. Ends the process on an address that is not one: memory is corrupt then, and going on
+/// would spread it.
+///
+/// # Safety
+/// 64 readable bytes lie before `data`.
+unsafe fn header(data: *mut u8) -> *mut Header {
+    // SAFETY: the caller vouches for the bytes; the data of a block are aligned, so its header is.
+    let block = unsafe { data.sub(HEADER).cast::<Header>() };
+    // SAFETY: as above.
+    if unsafe { (*block).state } != LIVE {
+        eprintln!("weft: {data:p} was freed twice or is not from weft's host pool");
+        std::process::abort();
+    }
+    block
+}
+
+/// Gives memory back. Null is ignored.
+///
+/// # Safety
+/// `data` is null or came from this pool, is not in use, and was not freed before.
+pub unsafe fn host_free(data: *mut u8) {
+    if data.is_null() {
+        return;
+    }
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let block = header(data);
+        let class = (*block).class as usize;
+        let bytes = classes::size(class) as u64;
+        (*block).state = FREE;
+        LIVE_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+        if POOLED_BYTES.load(Ordering::Relaxed) + bytes > limit() {
+            give_back(block);
+        } else {
+            POOLED_BYTES.fetch_add(bytes, Ordering::Relaxed);
+            LISTS[class].push(block);
+        }
+    }
+}
+
+/// Bytes that fit into a block without moving it.
+///
+/// # Safety
+/// `data` came from this pool and was not freed.
+pub unsafe fn host_capacity(data: *mut u8) -> usize {
+    // SAFETY: passed on to the caller.
+    unsafe { classes::size((*header(data)).class as usize) }
+}
+
+/// A block with the same content and another size. Null, with the old block intact, when there is no memory. A null
+/// `data` is an allocation.
+///
+/// # Safety
+/// As for [`host_free`].
+pub unsafe fn host_realloc(data: *mut u8, bytes: usize) -> *mut u8 {
+    if data.is_null() {
+        return host_alloc(bytes);
+    }
+    // SAFETY: passed on to the caller.
+    let capacity = unsafe { host_capacity(data) };
+    // Stay while the request fits and does not leave most of the block unused.
+    if bytes <= capacity && (bytes >= capacity / 4 || capacity <= 4096) {
+        return data;
+    }
+    let moved = host_alloc(bytes);
+    if !moved.is_null() {
+        // SAFETY: both blocks hold that many bytes and are different; the old one is the caller's to free.
+        unsafe {
+            ptr::copy_nonoverlapping(data, moved, bytes.min(capacity));
+            host_free(data);
+        }
+    }
+    moved
+}
+
+pub(crate) fn stats() -> PoolStats {
+    PoolStats {
+        place: "host".to_owned(),
+        kind: None,
+        live: LIVE_BYTES.load(Ordering::Relaxed),
+        pooled: POOLED_BYTES.load(Ordering::Relaxed),
+        peak: PEAK_BYTES.load(Ordering::Relaxed),
+        allocations: ALLOCATIONS.load(Ordering::Relaxed),
+        fresh: FRESH.load(Ordering::Relaxed),
+    }
+}
+
+/// Gives all free blocks back to the system.
+pub(crate) fn trim() -> u64 {
+    let mut total = 0;
+    for (class, list) in LISTS.iter().enumerate() {
+        let mut block = list.take();
+        while !block.is_null() {
+            // SAFETY: the whole list is ours now; `next` is read before the block goes.
+            unsafe {
+                let next = (*block).next;
+                give_back(block);
+                block = next;
+            }
+            total += classes::size(class) as u64;
+        }
+    }
+    POOLED_BYTES.fetch_sub(total, Ordering::Relaxed);
+    total
+}

@@ -1,0 +1,47 @@
+//! Recycled memory: one pool of host memory, and one per device and kind of memory.
+//!
+//! Blocks come in size classes. A freed block is kept, with the pages it has touched, for the next request of its
+//! class: the first touch of a page is otherwise the largest cost of `a + b`. Every address is aligned to 64 bytes.
+//! When memory runs out, a pool gives back what it keeps and tries once more; then the error has the sizes.
+
+mod classes;
+mod device;
+mod host;
+
+pub use device::{Block, DevicePool, pool_of};
+pub use host::{host_alloc, host_calloc, host_capacity, host_free, host_realloc, set_host_limit};
+
+pub(crate) use host::total_memory;
+
+use weft_hal::UsmKind;
+
+/// What a pool holds. Bytes count whole size classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolStats {
+    /// `host`, or the device's filter string.
+    pub place: String,
+    /// Kind of memory; `None` for plain host memory.
+    pub kind: Option<UsmKind>,
+    /// Bytes in use.
+    pub live: u64,
+    /// Bytes kept for reuse.
+    pub pooled: u64,
+    /// Most bytes that were in use at once.
+    pub peak: u64,
+    /// Requests answered so far.
+    pub allocations: u64,
+    /// Requests for which the system or the driver had to be asked.
+    pub fresh: u64,
+}
+
+/// Statistics of the host pool, then of every device pool that was used.
+pub fn stats() -> Vec<PoolStats> {
+    let mut all = vec![host::stats()];
+    all.extend(device::all().iter().map(|pool| pool.stats()));
+    all
+}
+
+/// Gives everything that is kept for reuse back to the system and the drivers. Returns the bytes given back.
+pub fn trim() -> u64 {
+    host::trim() + device::all().iter().map(|pool| pool.trim()).sum::<u64>()
+}

@@ -1,0 +1,359 @@
+//! The tree: what later passes see of a Python function. Owned, independent of the parser's types.
+//!
+//! Every node carries the [`Span`] of its own text (without surrounding parentheses). Names are
+//! resolved; constructs that are not compiled yet are kept as `Unsupported` nodes, so that they
+//! are refused where they stand, and only if they are live.
+
+use weft_diag::Span;
+
+/// A function or lambda, with its names resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// The name after `def`; `<lambda>` for a lambda, as in CPython.
+    pub name: String,
+    /// Parameters in declaration order: positional-only, ordinary, `*args`, keyword-only, `**kwargs`.
+    pub params: Vec<Param>,
+    /// The body without its docstring. A lambda's is one `return`.
+    pub body: Vec<Stmt>,
+    /// From `def` (decorators excluded) or `lambda` to the end of the body.
+    pub span: Span,
+    /// Where the name stands (for a lambda: the keyword).
+    pub name_span: Span,
+    /// Every local name: parameters first, then the others in order of first binding.
+    pub locals: Vec<String>,
+    /// Names that are neither local nor of an enclosing function in this tree, in order of first
+    /// use: globals, builtins or closure cells. Those of nested functions are included.
+    pub globals: Vec<String>,
+    /// Locals of enclosing functions in this tree that this one reads, in order of first use.
+    pub captures: Vec<String>,
+    /// Whether this came from a `lambda`.
+    pub is_lambda: bool,
+}
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// The default as written, resolved in the scope around the function.
+    pub default: Option<Expr>,
+    /// How arguments reach it.
+    pub kind: ParamKind,
+    /// Name, annotation and default.
+    pub span: Span,
+}
+
+/// How arguments reach a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamKind {
+    /// Before `/`.
+    PositionalOnly,
+    /// By position or by keyword.
+    Ordinary,
+    /// `*args`.
+    Star,
+    /// After `*`.
+    KeywordOnly,
+    /// `**kwargs`.
+    DoubleStar,
+}
+
+/// A statement with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stmt {
+    /// Its text.
+    pub span: Span,
+    /// What it is.
+    pub kind: StmtKind,
+}
+
+/// Statements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StmtKind {
+    /// `a = b, c = value`: the value is bound to each target from left to right. Targets are
+    /// `Name`, `Attribute`, `Subscript`, `Tuple`, `List` or `Starred` expressions.
+    Assign {
+        /// At least one.
+        targets: Vec<Expr>,
+        /// Evaluated first.
+        value: Expr,
+    },
+    /// `target op= value`.
+    AugAssign {
+        /// `Name`, `Attribute` or `Subscript`.
+        target: Expr,
+        /// The operator.
+        op: BinOp,
+        /// The right side.
+        value: Expr,
+    },
+    /// `target: annotation = value`; Python does not evaluate annotations inside functions.
+    AnnAssign {
+        /// `Name`, `Attribute` or `Subscript`.
+        target: Expr,
+        /// Absent in a bare declaration, which still makes the name local.
+        value: Option<Expr>,
+    },
+    /// An expression for its effects.
+    Expr(Expr),
+    /// `return`, with or without a value.
+    Return(Option<Expr>),
+    /// `if`; an `elif` is an `If` alone in `orelse`.
+    If {
+        /// The condition.
+        test: Expr,
+        /// Where it holds.
+        body: Vec<Stmt>,
+        /// Where it does not; may be empty.
+        orelse: Vec<Stmt>,
+    },
+    /// `for target in iter`.
+    For {
+        /// As in `Assign`.
+        target: Expr,
+        /// The iterable.
+        iter: Expr,
+        /// The loop body.
+        body: Vec<Stmt>,
+        /// Runs when the loop was not left by `break`; may be empty.
+        orelse: Vec<Stmt>,
+    },
+    /// `while test`.
+    While {
+        /// The condition.
+        test: Expr,
+        /// The loop body.
+        body: Vec<Stmt>,
+        /// Runs when the loop was not left by `break`; may be empty.
+        orelse: Vec<Stmt>,
+    },
+    /// `pass`.
+    Pass,
+    /// `break`.
+    Break,
+    /// `continue`.
+    Continue,
+    /// `assert test, message`.
+    Assert {
+        /// The condition.
+        test: Expr,
+        /// Evaluated only when it fails.
+        message: Option<Expr>,
+    },
+    /// `raise exception from cause`.
+    Raise {
+        /// Absent in a bare `raise`.
+        exception: Option<Expr>,
+        /// After `from`.
+        cause: Option<Expr>,
+    },
+    /// A nested function without decorators; binds its name.
+    Function(Box<Function>),
+    /// Anything else.
+    Unsupported {
+        /// What it is, as a noun phrase: "a class definition".
+        what: &'static str,
+    },
+}
+
+/// An expression with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// Its text, without parentheses around it.
+    pub span: Span,
+    /// What it is.
+    pub kind: ExprKind,
+}
+
+/// Expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A literal.
+    Constant(Constant),
+    /// A name, read or bound.
+    Name {
+        /// As Python sees it (NFKC-normalised).
+        ident: String,
+        /// Whose it is.
+        binding: Binding,
+    },
+    /// `left op right`.
+    BinOp {
+        /// The operator.
+        op: BinOp,
+        /// Evaluated first.
+        left: Box<Expr>,
+        /// Evaluated second.
+        right: Box<Expr>,
+    },
+    /// `op operand`.
+    UnaryOp {
+        /// The operator.
+        op: UnaryOp,
+        /// The operand.
+        operand: Box<Expr>,
+    },
+    /// `a and b and c`: at least two values, short-circuiting.
+    BoolOp {
+        /// Which.
+        op: BoolOp,
+        /// From left to right.
+        values: Vec<Expr>,
+    },
+    /// `a < b <= c`: each operand is evaluated at most once, from left to right.
+    Compare {
+        /// The first operand.
+        left: Box<Expr>,
+        /// At least one comparison with the operand before it.
+        rest: Vec<(CmpOp, Expr)>,
+    },
+    /// `func(args, keywords)`.
+    Call {
+        /// What is called.
+        func: Box<Expr>,
+        /// Positional arguments; `*xs` is `Starred`.
+        args: Vec<Expr>,
+        /// Keyword arguments and `**xs`; Python evaluates them after all of `args`.
+        keywords: Vec<Keyword>,
+    },
+    /// `value.attr`.
+    Attribute {
+        /// The object.
+        value: Box<Expr>,
+        /// The name after the dot.
+        attr: String,
+        /// Where that name stands.
+        attr_span: Span,
+    },
+    /// `value[indices]`.
+    Subscript {
+        /// What is indexed.
+        value: Box<Expr>,
+        /// The index, or the elements of an index tuple.
+        indices: Vec<Expr>,
+        /// Whether the index is a tuple: true for `a[i, j]`, `a[i,]`, `a[()]`; false for `a[i]`.
+        tuple: bool,
+    },
+    /// `lower:upper:step`, only inside `Subscript`.
+    Slice {
+        /// The start.
+        lower: Option<Box<Expr>>,
+        /// The stop.
+        upper: Option<Box<Expr>>,
+        /// The step.
+        step: Option<Box<Expr>>,
+    },
+    /// A tuple display or target.
+    Tuple(Vec<Expr>),
+    /// A list display or target.
+    List(Vec<Expr>),
+    /// `*value` in a call, display, index or target.
+    Starred(Box<Expr>),
+    /// `body if test else orelse`.
+    IfExp {
+        /// Evaluated first.
+        test: Box<Expr>,
+        /// The value where it holds.
+        body: Box<Expr>,
+        /// The value where it does not.
+        orelse: Box<Expr>,
+    },
+    /// `(target := value)`.
+    Named {
+        /// Always a `Name`.
+        target: Box<Expr>,
+        /// The value, also of the whole.
+        value: Box<Expr>,
+    },
+    /// A lambda.
+    Lambda(Box<Function>),
+    /// Anything else.
+    Unsupported {
+        /// What it is, as a noun phrase: "a list comprehension".
+        what: &'static str,
+    },
+}
+
+/// A keyword argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keyword {
+    /// The name, or `None` for `**value`.
+    pub name: Option<String>,
+    /// The value.
+    pub value: Expr,
+    /// Name and value.
+    pub span: Span,
+}
+
+/// Whose a name is, by Python's scope rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binding {
+    /// A parameter, or bound somewhere in the function itself.
+    Local,
+    /// A local of an enclosing function in this tree (only inside nested functions).
+    Enclosing,
+    /// Global, builtin, or a closure cell of a function outside this tree: the caller decides.
+    Free,
+}
+
+/// A literal's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer of any size, never negative.
+    Int {
+        /// In decimal, without underscores or leading zeros.
+        text: String,
+        /// Its value where it fits.
+        value: Option<i128>,
+    },
+    /// A float.
+    Float(f64),
+    /// An imaginary literal: `2j` is `Complex(2.0)`.
+    Complex(f64),
+    /// A string, its implicitly concatenated parts joined.
+    Str(String),
+    /// `...`.
+    Ellipsis,
+}
+
+macro_rules! operators {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $(#[doc = concat!("`", $text, "`")] $variant,)* }
+
+        impl $name {
+            /// The operator as Python writes it.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+operators!(
+    /// Binary operators.
+    BinOp {
+        Add = "+", Sub = "-", Mul = "*", MatMul = "@", Div = "/", FloorDiv = "//", Mod = "%",
+        Pow = "**", LShift = "<<", RShift = ">>", BitOr = "|", BitXor = "^", BitAnd = "&",
+    }
+);
+operators!(
+    /// Unary operators.
+    UnaryOp { Invert = "~", Not = "not", Pos = "+", Neg = "-", }
+);
+operators!(
+    /// Short-circuiting operators.
+    BoolOp { And = "and", Or = "or", }
+);
+operators!(
+    /// Comparisons.
+    CmpOp {
+        Eq = "==", NotEq = "!=", Lt = "<", LtE = "<=", Gt = ">", GtE = ">=", Is = "is",
+        IsNot = "is not", In = "in", NotIn = "not in",
+    }
+);

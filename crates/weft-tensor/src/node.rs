@@ -1,0 +1,177 @@
+//! Tensors, and the nodes they stand for.
+
+use crate::{TensorError, flush};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
+use weft_ir::{DType, Place, Type};
+use weft_runtime::{Buffer, Queue, UsmKind};
+
+/// What a pending node does with its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// `a op b`.
+    Binary(BinOp),
+    /// `op a`.
+    Unary(UnaryOp),
+    /// `a op b`.
+    Compare(CmpOp),
+    /// A library function by canonical name.
+    Call(&'static str),
+    /// A library function that makes a new array of the node's shape.
+    Generate(&'static str),
+}
+
+/// An operand.
+#[derive(Clone)]
+pub enum Operand {
+    /// A tensor.
+    Tensor(Arc<Node>),
+    /// A number known only when the flush runs: its type and its 8-byte slot.
+    Scalar(Type, u64),
+    /// A number that is part of the program.
+    Const(Const),
+}
+
+/// An array: stored, or still to be computed.
+pub struct Node {
+    pub(crate) shape: Vec<i64>,
+    pub(crate) dtype: DType,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) usm: UsmKind,
+    state: Mutex<State>,
+    /// Handles outside the graph. Without any, the node need not be stored.
+    holders: AtomicUsize,
+}
+
+pub(crate) enum State {
+    Stored(Arc<Buffer>),
+    Pending(Pending),
+}
+
+#[derive(Clone)]
+pub(crate) struct Pending {
+    pub op: Operation,
+    pub operands: Vec<Operand>,
+    /// Pending nodes at and below this one, counted once per path: a bound on the work of a flush.
+    pub weight: usize,
+}
+
+impl Node {
+    pub(crate) fn new(shape: Vec<i64>, dtype: DType, queue: Arc<Queue>, usm: UsmKind, state: State) -> Arc<Node> {
+        Arc::new(Node { shape, dtype, queue, usm, state: Mutex::new(state), holders: AtomicUsize::new(0) })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn stored(&self) -> Option<Arc<Buffer>> {
+        match &*self.state() {
+            State::Stored(buffer) => Some(buffer.clone()),
+            State::Pending(_) => None,
+        }
+    }
+
+    pub(crate) fn pending(&self) -> Option<Pending> {
+        match &*self.state() {
+            State::Stored(_) => None,
+            State::Pending(p) => Some(p.clone()),
+        }
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        match &*self.state() {
+            State::Stored(_) => 0,
+            State::Pending(p) => p.weight,
+        }
+    }
+
+    /// Keeps the result; what it was computed from is let go.
+    pub(crate) fn store(&self, buffer: Arc<Buffer>) {
+        let old = std::mem::replace(&mut *self.state(), State::Stored(buffer));
+        // Dropped outside the lock: operands may be nodes whose own locks are taken on the way down.
+        drop(old);
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.holders.load(Ordering::Acquire) > 0
+    }
+
+    /// Where the passes place its ops.
+    pub(crate) fn place(&self) -> Place {
+        if self.queue.is_native() { Place::Host } else { Place::device(self.queue.filter()) }
+    }
+}
+
+/// A handle on a node: what a Python tensor object holds.
+pub struct Tensor(Arc<Node>);
+
+impl Tensor {
+    /// A handle on `node`.
+    pub fn new(node: Arc<Node>) -> Tensor {
+        node.holders.fetch_add(1, Ordering::AcqRel);
+        Tensor(node)
+    }
+
+    /// A tensor over memory that holds its elements in C order.
+    pub fn stored(shape: Vec<i64>, dtype: DType, queue: Arc<Queue>, buffer: Arc<Buffer>) -> Tensor {
+        let usm = buffer.kind();
+        Tensor::new(Node::new(shape, dtype, queue, usm, State::Stored(buffer)))
+    }
+
+    /// The node, as an operand of other operations.
+    pub fn node(&self) -> &Arc<Node> {
+        &self.0
+    }
+
+    /// Sizes.
+    pub fn shape(&self) -> &[i64] {
+        &self.0.shape
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Where it lives.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.0.queue
+    }
+
+    /// Kind of memory.
+    pub fn usm(&self) -> UsmKind {
+        self.0.usm
+    }
+
+    /// Number of elements.
+    pub fn size(&self) -> usize {
+        self.0.shape.iter().product::<i64>() as usize
+    }
+
+    /// Whether it is still to be computed.
+    pub fn is_pending(&self) -> bool {
+        self.0.stored().is_none()
+    }
+
+    /// Its memory; runs what is pending.
+    pub fn buffer(&self) -> Result<Arc<Buffer>, TensorError> {
+        flush::force(&self.0)
+    }
+
+    /// A copy on another queue, or itself where that is equal.
+    pub fn to_queue(&self, queue: &Arc<Queue>) -> Result<Tensor, TensorError> {
+        if **queue == *self.0.queue {
+            return Ok(Tensor::new(self.0.clone()));
+        }
+        let copy = self.buffer()?.copy_to(Some(queue), self.0.usm)?;
+        Ok(Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), copy))
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        self.0.holders.fetch_sub(1, Ordering::AcqRel);
+    }
+}
