@@ -197,12 +197,7 @@ impl Diagnostic {
 /// The name of `candidates` nearest to `wanted`, if one is near enough to suggest.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (wanted.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|c| (distance(wanted, c), c))
-        .filter(|&(d, _)| d <= limit)
-        .min()
-        .map(|(_, c)| c)
+    candidates.into_iter().map(|c| (distance(wanted, c), c)).filter(|&(d, _)| d <= limit).min().map(|(_, c)| c)
 }
 
 /// Levenshtein distance.

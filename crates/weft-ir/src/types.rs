@@ -44,8 +44,20 @@ impl DType {
     /// NumPy's name (`float32`).
     pub fn numpy_name(self) -> &'static str {
         const NAMES: [&str; 14] = [
-            "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-            "float64", "complex64", "complex128",
+            "bool",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+            "float16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
         ];
         NAMES[self as usize]
     }

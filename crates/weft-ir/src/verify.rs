@@ -11,11 +11,11 @@
 //! 5. A region ends with a terminator and has no other.
 //! 6. Numbers of operands, results and regions are those of the op table.
 //! 7. A function's body ends with `return` or `raise`, any other region with `yield`, `return` or `raise`;
-//!    `return` does not leave an `nt.elementwise` or an `env.region`.
+//!    `return` does not leave an `nt.elementwise`, an `env.region` or a `par.for`.
 //!
-//! **Rules** (`rules.rs`): types of operands, results and regions. At stage `py` only counts are known.
+//! **Rules** (`rules.rs`, `machine.rs`): types of operands, results and regions. At stage `py` only counts are known.
 //! 1. Region arguments have the types the op gives them; what a region yields has the types of the results.
-//! 2. `return` gives the function's result types; a kernel returns nothing, and a `return` inside `par.for` or
+//! 2. `return` gives the function's result types; a kernel returns nothing, and a `return` inside
 //!    `simt.items`, which ends one item, gives nothing.
 //! 3. Raising ops name a site of the module; `raise` carries at most 16 scalars.
 //! 4. Scalar ops: operands and result are one scalar type of the family the op is for; comparisons give
@@ -43,6 +43,7 @@
 //! 6. `env.region`s do not nest.
 //! 7. (`loops`) Outside kernels `mem.load` and `mem.store` touch host memory only.
 
+mod machine;
 mod rules;
 mod stage;
 mod structure;

@@ -123,11 +123,7 @@ fn run_call(m: &Module, text: &str) -> Result<String, String> {
         }
         Err(fault) => return Err(fault.to_string()),
     };
-    let mut out = if m.stage == Stage::Loops {
-        format!("{} results\n", results.len())
-    } else {
-        shown(&results) + "\n"
-    };
+    let mut out = if m.stage == Stage::Loops { format!("{} results\n", results.len()) } else { shown(&results) + "\n" };
     for (i, arg) in call.args.iter().enumerate().filter(|(_, a)| matches!(a, Value::Array(_))) {
         out += &format!("argument {i}: {}\n", shown(std::slice::from_ref(arg)));
     }

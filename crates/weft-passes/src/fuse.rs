@@ -3,10 +3,11 @@
 //! Comes in: blocks whose `nt.elementwise` ops all run at the block's place. Goes out: the same scalar ops in fewer
 //! `nt.elementwise`; a result is stored only if something outside its group uses it. Bits do not change.
 //!
-//! A block is a graph: an op depends on the ops that define its operands, and ops that raise or write keep their
-//! order, and nothing moves up past a possible `return`. Two groups over one iteration space (equal sizes, by symbol) merge when one uses the other's result, or
-//! when both read an array; never when an op outside would have to run between them. A cheap producer over a
-//! smaller space is recomputed in its consumers instead of stored. Scalar constants move into bodies.
+//! A block is a graph: an op depends on the ops that define its operands, ops that raise or write keep their order,
+//! and nothing moves up past a possible `return`. Two groups over one iteration space (equal sizes, by symbol) merge
+//! when one uses the other's result, or when both read an array; never when an op outside would have to run between
+//! them. A cheap producer over a smaller space is recomputed in its consumers instead of stored. Scalar constants
+//! move into bodies.
 
 use crate::{PassCx, canon};
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,7 +263,13 @@ fn build(f: &mut Func, members: &[OpId], uses: &[u32]) -> OpId {
             }
         }
     }
-    let span = parts.last().map_or(weft_diag::Span::NONE, |p| p.span);
+    let last = &parts[parts.len() - 1];
+    if results.is_empty() {
+        // Only its raises matter; the op still has a space, and so a result.
+        results.push(last.results[0]);
+        yields.push(scalars[&last.results[0]]);
+    }
+    let span = last.span;
     Builder { func: f, region, span }.effect(Op::Yield, &yields);
     let regions = vec![region].into();
     let data = OpData { op: Op::NtElementwise, operands: operands.into(), results: results.into(), regions, span };

@@ -224,6 +224,11 @@ impl Placer<'_> {
             self.flush();
         }
         let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.at_home(v)).collect();
+        if effects.writes && !binds {
+            // The host may have written any array: copies elsewhere are asked for again.
+            let r = &self.r;
+            self.away.retain(|&v, _| r.find(v).is_none());
+        }
         if data.op == Op::Return {
             // Pending work that no result needs is dropped with the pending region.
             self.r.dst.results = operands.iter().map(|&v| self.r.dst.ty(v).clone()).collect();

@@ -3,15 +3,20 @@
 //! A slot is eight bytes: a scalar's bits, or for an array its address, owner word, sizes and byte strides (COMPILER 5.1).
 //! The owner word `2k+1` says that argument `k` lends the memory.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use weft_ir::{DType, Weak};
+use weft_runtime::Buffer;
+use weft_tensor::Tensor;
 
-use crate::errors;
 use crate::key::{Key, MAX_RANK, Word};
 use crate::numpy::{Api, ArrayView, read_scalar, scalar_dtype};
+use crate::tensor::UsmNdarray;
+use crate::{device, errors};
 
 /// The arguments of one call, ready to be looked up and run.
 #[derive(Default)]
@@ -22,8 +27,22 @@ pub(crate) struct Arguments {
     pub(crate) slots: SmallVec<[u64; 32]>,
     /// Elements of the largest array.
     pub(crate) elements: usize,
-    /// The first host array, by position.
+    /// The first NumPy array, by position.
     pub(crate) host_array: Option<usize>,
+    /// Device arrays.
+    pub(crate) tensors: SmallVec<[TensorArgument; 4]>,
+}
+
+/// A device array among the arguments.
+pub(crate) struct TensorArgument {
+    /// Position of the argument.
+    pub(crate) k: usize,
+    /// Position of its address among the slots.
+    pub(crate) slot: usize,
+    /// What it stands for.
+    pub(crate) tensor: Tensor,
+    /// Its memory; nothing is pending.
+    pub(crate) buffer: Arc<Buffer>,
 }
 
 impl Arguments {
@@ -73,9 +92,12 @@ impl Arguments {
             }
             match scalar_dtype(object) {
                 Some(dtype) if dtype.is_supported() => {
-                    self.push_scalar(Word::strong(dtype), read_scalar(object, dtype))
+                    return self.push_scalar(Word::strong(dtype), read_scalar(object, dtype));
                 }
-                scalar => Err(refuse_object(py, object, scalar, &names[k])),
+                scalar => match Bound::from_borrowed_ptr(py, object).cast::<UsmNdarray>() {
+                    Ok(tensor) => self.push_tensor(py, k, tensor.get()),
+                    Err(_) => Err(refuse_object(py, object, scalar, &names[k])),
+                },
             }
         }
     }
@@ -99,6 +121,38 @@ impl Arguments {
         self.host_array.get_or_insert(k);
         true
     }
+}
+
+impl Arguments {
+    /// Puts slots before those of the arguments.
+    pub(crate) fn put_first(&mut self, slots: &[u64]) {
+        self.slots.insert_many(0, slots.iter().copied());
+        self.tensors.iter_mut().for_each(|t| t.slot += slots.len());
+    }
+
+    /// A device array: what is pending on it runs first.
+    fn push_tensor(&mut self, py: Python<'_>, k: usize, object: &UsmNdarray) -> PyResult<()> {
+        let tensor = object.handle();
+        let buffer = object.buffer(py)?;
+        let (shape, dtype) = (tensor.shape(), tensor.dtype());
+        self.key.push(Word::tensor(shape, dtype, device::place_id(tensor.queue())));
+        let slot = self.slots.len();
+        self.slots.extend([buffer.address(), 2 * k as u64 + 1]);
+        self.slots.extend(shape.iter().map(|&n| n as u64));
+        self.slots.extend(c_strides(shape, dtype).iter().map(|&n| n as u64));
+        self.elements = self.elements.max(tensor.size());
+        self.tensors.push(TensorArgument { k, slot, tensor, buffer });
+        Ok(())
+    }
+}
+
+/// Byte strides of a C-ordered array.
+fn c_strides(shape: &[i64], dtype: DType) -> SmallVec<[i64; 8]> {
+    let mut strides = SmallVec::from_elem(dtype.size() as i64, shape.len());
+    for i in (1..shape.len()).rev() {
+        strides[i - 1] = strides[i] * shape[i].max(1);
+    }
+    strides
 }
 
 /// Why an array is not taken, and what to pass instead.
@@ -171,8 +225,8 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, scalar: Opti
         _ => String::new(),
     };
     let message = format!(
-        "the argument `{name}` is a {ty}; compiled functions take NumPy arrays and scalars, int, float, bool and \
-         None{advice}"
+        "the argument `{name}` is a {ty}; compiled functions take NumPy and Weft arrays, NumPy scalars, int, float, bool \
+         and None{advice}"
     );
     errors::new(py, "TypingError", message)
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use weft_diag::{Diagnostic, SourceFile, Sources};
 use weft_ir::print::print_module;
-use weft_ir::{Module, Place, Stage, Type};
+use weft_ir::{Func, Module, Op, Place, Stage, Type};
 use weft_passes::infer::{self, Door};
 use weft_passes::{PassCx, pipeline};
 use weft_runtime::{Executable, Queue};
@@ -26,7 +26,7 @@ pub(crate) struct Request {
     /// Where parallel work runs; native without a device context.
     pub(crate) queue: Arc<Queue>,
     /// Where array arguments live.
-    pub(crate) data: Place,
+    pub(crate) home: Place,
 }
 
 impl Request {
@@ -50,12 +50,13 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
 
     let mut next = 0;
     let arguments = &request.key[..function.parameters.len()];
-    let params: Vec<Type> = arguments.iter().map(|word| word.ty(&mut next, &request.data)).collect();
+    let params: Vec<Type> = arguments.iter().map(|word| word.ty(&mut next, &request.home)).collect();
 
     let mut names = Names::new(py, &function.scope, &function.cells);
     let typed = infer::run(&py_func, &params, request.door.clone(), &mut names).map_err(refused)?;
     let guards = names.guards;
     let results = typed.module.entry().results.clone();
+    let written = written(typed.module.entry());
 
     let kernel_dims = match request.door {
         Door::Kernel { dims } => dims,
@@ -66,21 +67,23 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
     cx.verify |= settings::verify();
     let queue = request.queue;
     // From here on nothing is Python's: other threads may run while LLVM works.
-    let (stages, executable) = py.detach(|| -> Result<_, CompileError> {
-        let stages = pipeline::lower(typed.module, &cx)?;
-        let executable = Executable::build(&stages.loops, Some(&queue), Some(&text.sources))?;
-        Ok((stages, executable))
-    })
-    .map_err(|e| match e {
-        CompileError::Refused(d) => refused(d),
-        CompileError::Failed(e) => errors::from_runtime(py, &e, &text.sources),
-    })?;
+    let (stages, executable) = py
+        .detach(|| -> Result<_, CompileError> {
+            let stages = pipeline::lower(typed.module, &cx)?;
+            let executable = Executable::build(&stages.loops, Some(&queue), Some(&text.sources))?;
+            Ok((stages, executable))
+        })
+        .map_err(|e| match e {
+            CompileError::Refused(d) => refused(d),
+            CompileError::Failed(e) => errors::from_runtime(py, &e, &text.sources),
+        })?;
     Ok(Specialisation {
         number: Specialisation::number(),
         key: request.key,
         guards,
         params,
         results,
+        written,
         returns: typed.returns,
         executable: Arc::new(executable),
         queue,
@@ -89,6 +92,24 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         stages,
         seconds: start.elapsed().as_secs_f64(),
     })
+}
+
+/// Which parameters a function stores into, by position.
+fn written(entry: &Func) -> Vec<bool> {
+    let mut stored = vec![];
+    let mut refined = vec![];
+    entry.walk(&mut |id| match &entry.op(id).op {
+        Op::NtStore { .. } => stored.push(entry.op(id).operands[1]),
+        Op::NtRefine { .. } => refined.push((entry.op(id).results[0], entry.op(id).operands[0])),
+        _ => {}
+    });
+    // A refined array is the array it refines.
+    for (result, array) in refined.into_iter().rev() {
+        if stored.contains(&result) {
+            stored.push(array);
+        }
+    }
+    entry.params().iter().map(|p| stored.contains(p)).collect()
 }
 
 enum CompileError {
@@ -121,7 +142,8 @@ impl Text {
     fn of(py: Python<'_>, function: &Function) -> PyResult<Text> {
         let helper = py.import("weft._source")?.getattr("excerpt")?;
         let found = helper.call1((&function.py_func, &function.source))?;
-        let (text, name, first_line, def, line, col): (String, String, u32, Option<String>, u32, u32) = found.extract()?;
+        let (text, name, first_line, def, line, col): (String, String, u32, Option<String>, u32, u32) =
+            found.extract()?;
         let mut sources = Sources::default();
         sources.add(SourceFile { name, text: text.clone(), first_line });
         Ok(Text { text, sources, name: def, line, col })

@@ -189,11 +189,16 @@ impl Queue {
     }
 
     fn __repr__(&self) -> String {
-        let options = self.0.options();
-        let order = if options.in_order { "" } else { ", out of order" };
-        let profiling = if options.profiling { ", profiling" } else { "" };
-        format!("<weft.Queue on {}{order}{profiling}>", self.0.filter())
+        format!("<weft.Queue on {}>", describe(&self.0))
     }
+}
+
+/// A queue in words: its device and what is not the default.
+pub(crate) fn describe(queue: &weft_runtime::Queue) -> String {
+    let options = queue.options();
+    let order = if options.in_order { "" } else { ", out of order" };
+    let profiling = if options.profiling { ", profiling" } else { "" };
+    format!("{}{order}{profiling}", queue.filter())
 }
 
 /// Tells the finders of drivers and of libdevice where this Python environment keeps such files. Before the first search.

@@ -1,24 +1,21 @@
 //! `@weft.njit`: a callable that finds or compiles the specialisation for its arguments.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
-use weft_ir::Place;
 use weft_passes::infer::Door;
-use weft_runtime::{Queue, queue_for};
 
 use crate::arguments::Arguments;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
 use crate::function::Function;
 use crate::key::Word;
+use crate::placement::Placement;
 use crate::settings::{OffloadConflict, offload_conflict};
 use crate::specialisation::Specialization;
-use crate::{context, device, errors, run};
+use crate::{errors, run};
 
 /// A jitted function.
 #[pyclass(frozen, dict, weakref, module = "weft")]
@@ -26,11 +23,6 @@ pub(crate) struct Dispatcher(Function);
 
 /// The stages that `inspect` knows.
 const STAGES: [&str; 9] = ["py", "ntensor", "placed", "fused", "loops", "llvm", "asm", "ptx", "spirv"];
-
-/// The queue of the native device.
-pub(crate) fn native_queue(py: Python<'_>) -> PyResult<Arc<Queue>> {
-    queue_for("native").map_err(|e| errors::from_hal(py, &e))
-}
 
 /// The objects of a tuple, borrowed from it.
 pub(crate) fn pointers(args: &Bound<'_, PyTuple>) -> SmallVec<[*mut ffi::PyObject; 8]> {
@@ -45,39 +37,37 @@ impl Dispatcher {
         let args = function.bind(args, kwargs)?;
         // SAFETY: the tuple keeps the objects alive for the call.
         let mut call = unsafe { Arguments::read(py, &pointers(&args), &function.parameters) }?;
-        let context = self.context(py)?;
-        call.key.push(Word::context(context.as_ref().map_or(0, device::place_id)));
+        let placement = self.settle(py, Placement::of(py, function, &call)?)?;
+        call.key.push(Word::context(placement.id()));
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
-                let queue = context.map_or_else(|| native_queue(py), Ok)?;
-                let request = Request { key: call.key.clone(), door: Door::Njit, queue, data: Place::Host };
+                let (key, queue) = (call.key.clone(), placement.queue(py)?);
+                let request = Request { key, door: Door::Njit, queue, home: placement.home() };
                 function.add(compile(py, function, request)?)
             }
         };
-        run::run(py, function, &made, &call, &args)
+        run::run(py, function, &made, &mut call, &args)
     }
 
-    /// The open device context, after the answer to its conflict with `parallel=False`.
-    fn context(&self, py: Python<'_>) -> PyResult<Option<Arc<Queue>>> {
-        let context = context::current(py)?;
-        let Some(queue) = &context else { return Ok(None) };
+    /// The placement after the answer to a conflict of `parallel=False` and a device context (A5).
+    fn settle(&self, py: Python<'_>, placement: Placement) -> PyResult<Placement> {
+        let Placement::Context(queue) = &placement else { return Ok(placement) };
         if !self.0.serial {
-            return Ok(context);
+            return Ok(placement);
         }
         match offload_conflict() {
-            OffloadConflict::Ignore => Ok(context),
-            OffloadConflict::Host => Ok(None),
+            OffloadConflict::Ignore => Ok(placement),
+            OffloadConflict::Host => Ok(Placement::Host),
             OffloadConflict::Error => {
                 let code = self.0.py_func.bind(py).getattr("__code__")?;
                 let message = format!(
-                    "`{}` was compiled with parallel=False ({}:{}), and is called inside device_context(\"{}\"), which \
-                     offloads parallel code: remove one of the two, or set weft.config.offload_conflict to \"ignore\" or \
-                     \"host\"",
+                    "`{}` was compiled with parallel=False ({}:{}), and is called inside device_context(\"{queue}\"), \
+                     which offloads parallel code: remove one of the two, or set weft.config.offload_conflict to \
+                     \"ignore\" or \"host\"",
                     self.0.name,
                     code.getattr("co_filename")?,
                     code.getattr("co_firstlineno")?,
-                    queue.filter()
                 );
                 Err(errors::new(py, "OffloadConflictError", message))
             }

@@ -4,17 +4,17 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
-use weft_ir::Place;
 use weft_passes::infer::Door;
 
 use crate::arguments::Arguments;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
-use crate::dispatcher::{inspect, native_queue, pointers};
+use crate::dispatcher::{inspect, pointers};
 use crate::function::Function;
 use crate::key::Word;
+use crate::placement::Placement;
 use crate::specialisation::Specialization;
-use crate::{context, device, errors, run};
+use crate::{errors, run};
 
 /// Sizes of a launch, slowest dimension first.
 type Sizes = SmallVec<[u64; 3]>;
@@ -37,24 +37,23 @@ impl Kernel {
         let args = function.bind(args, kwargs)?;
         // SAFETY: the tuple keeps the objects alive for the launch.
         let mut call = unsafe { Arguments::read(py, &pointers(&args), &function.parameters) }?;
-        let context = context::current(py)?;
-        if let (None, Some(k)) = (&context, call.host_array) {
+        let placement = Placement::of(py, function, &call)?;
+        if let (Placement::Host, Some(k)) = (&placement, call.host_array) {
             return Err(self.no_place(py, k));
         }
         let dims = sizes.len() as u32;
-        call.key.push(Word::launch(context.as_ref().map_or(0, device::place_id), dims));
-        call.slots.insert_many(0, sizes.iter().copied());
+        call.key.push(Word::launch(placement.id(), dims));
+        call.put_first(sizes);
         // A launch that has work is worth giving the GIL away for by its number of items.
         call.elements = sizes.iter().product::<u64>() as usize;
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
-                let queue = context.map_or_else(|| native_queue(py), Ok)?;
-                let door = Door::Kernel { dims };
-                function.add(compile(py, function, Request { key: call.key.clone(), door, queue, data: Place::Host })?)
+                let (key, queue, door) = (call.key.clone(), placement.queue(py)?, Door::Kernel { dims });
+                function.add(compile(py, function, Request { key, door, queue, home: placement.home() })?)
             }
         };
-        run::run(py, function, &made, &call, &args).map(drop)
+        run::run(py, function, &made, &mut call, &args).map(drop)
     }
 
     /// NumPy arrays outside a device context (spec B6).
@@ -133,12 +132,7 @@ impl Kernel {
 #[pymethods]
 impl Launcher {
     #[pyo3(signature = (*args, **kwargs))]
-    fn __call__(
-        &self,
-        py: Python<'_>,
-        args: &Bound<'_, PyTuple>,
-        kwargs: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<()> {
+    fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         border(py, || self.kernel.get().launch(&self.sizes, args, kwargs))
     }
 

@@ -57,13 +57,20 @@ impl Word {
             Layout::A => 2,
         };
         Word(
-            ARRAY << KIND
+            ARRAY
                 | (dtype as u64) << DTYPE
                 | (view.shape().len() as u64) << RANK
                 | layout << LAYOUT
                 | u64::from(view.is_readonly()) << READONLY
                 | units << UNITS,
         )
+    }
+
+    /// A C-ordered array of these sizes on the queue with this id.
+    pub(crate) fn tensor(shape: &[i64], dtype: DType, id: u32) -> Word {
+        let units = shape.iter().enumerate().fold(0, |units, (i, &n)| units | u64::from(n == 1) << i);
+        let rank = shape.len() as u64;
+        Word(ARRAY | (dtype as u64) << DTYPE | rank << RANK | u64::from(id) << PLACE | units << UNITS)
     }
 
     /// The open device context of a call.

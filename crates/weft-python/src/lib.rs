@@ -1,8 +1,8 @@
 //! `weft._core`: all that touches CPython and NumPy's C API. The engine crates have never heard of Python.
 //!
 //! A call flows through the files in this order: [`dispatcher`] or [`kernel`] (the doors) → [`function`] (argument
-//! binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) → [`context`] (the open device
-//! context) → on a miss [`compile`] with [`resolve`] and [`guards`] (names → meanings and assumptions) →
+//! binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) → [`placement`] and [`context`] (where
+//! it runs) → on a miss [`compile`] with [`resolve`] and [`guards`] (names → meanings and assumptions) →
 //! [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every exception, [`at_work`] is the
 //! border that no panic crosses. [`device`], [`trace`] and [`settings`] are what they say; [`numpy`] is NumPy's C API;
 //! [`tensor`] is the third door.
@@ -19,6 +19,7 @@ mod guards;
 mod kernel;
 mod key;
 mod numpy;
+mod placement;
 mod resolve;
 mod results;
 mod run;
@@ -50,6 +51,10 @@ mod _core {
     use super::settings::{num_threads, set_num_threads, set_offload_conflict, set_verify};
     #[pymodule_export]
     use super::specialisation::Specialization;
+    #[pymodule_export]
+    use super::tensor::{
+        UsmNdarray, tensor_call, tensor_cast, tensor_empty, tensor_from_array, tensor_generate, tensor_to_array,
+    };
     #[pymodule_export]
     use super::trace::{Trace, TraceItem};
 

@@ -1,15 +1,19 @@
 //! Result slots → Python objects (COMPILER 2.15, 3.6).
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 use weft_ir::{TensorType, Type, Weak};
 use weft_passes::infer::Returns;
-use weft_runtime::Buffer;
+use weft_runtime::{Buffer, Queue};
+use weft_tensor::Tensor;
 
 use crate::errors;
 use crate::numpy::{ArrayView, make_scalar, new_array};
+use crate::tensor::UsmNdarray;
 
 /// Slots that values of this type take.
 pub(crate) fn slots_of(ty: &Type) -> usize {
@@ -20,6 +24,15 @@ pub(crate) fn slots_of(ty: &Type) -> usize {
     }
 }
 
+/// What arrays that a call made become.
+#[derive(Clone, Copy)]
+pub(crate) enum Home<'a> {
+    /// NumPy arrays.
+    NumPy,
+    /// Device arrays on a queue: some argument was one.
+    Queue(&'a Arc<Queue>),
+}
+
 /// The Python object of a call's results. Takes the counts that the slots own, also when it fails.
 pub(crate) fn to_python(
     py: Python<'_>,
@@ -27,75 +40,50 @@ pub(crate) fn to_python(
     returns: Returns,
     slots: &[u64],
     args: &Bound<'_, PyTuple>,
+    home: Home<'_>,
 ) -> PyResult<Py<PyAny>> {
-    let mut made: SmallVec<[(u64, Py<PyAny>); 4]> = SmallVec::new();
-    let mut failed = None;
+    let mut made: SmallVec<[(u64, PyResult<Py<PyAny>>); 4]> = SmallVec::new();
     let mut at = 0;
-    for (i, ty) in types.iter().enumerate() {
+    for ty in types {
         let mine = &slots[at..at + slots_of(ty)];
         at += mine.len();
         let owner = ty.as_tensor().map_or(0, |_| mine[1]);
-        if failed.is_some() {
-            drop_count(owner);
-            continue;
-        }
-        let object = match made.iter().find(|(o, _)| *o == owner && owner != 0 && owner & 1 == 0) {
+        let fresh = owner != 0 && owner & 1 == 0;
+        let object = match made.iter().find(|(o, _)| fresh && *o == owner) {
             // The same array returned twice is one object, as it is in Python.
-            Some((_, object)) => Ok(object.clone_ref(py)),
-            None => {
-                // Its other counts are those of later results; each is given up, and the memory is NumPy's.
-                let later = later_counts(&types[i + 1..], &slots[at..], owner);
-                later.into_iter().for_each(drop_count);
-                one(py, ty, mine, args)
-            }
+            Some((_, Ok(object))) => Ok(object.clone_ref(py)),
+            Some((_, Err(error))) => Err(error.clone_ref(py)),
+            None => one(py, ty, mine, args, home),
         };
-        match object {
-            Ok(object) => made.push((owner, object)),
-            Err(error) => failed = Some(error),
-        }
-    }
-    if let Some(error) = failed {
-        return Err(error);
+        made.push((owner, object));
     }
     let mut objects = made.into_iter().map(|(_, object)| object);
     match returns {
         Returns::Nothing => Ok(py.None()),
-        Returns::One => Ok(objects.next().unwrap_or_else(|| py.None())),
-        Returns::Tuple => Ok(PyTuple::new(py, objects.collect::<Vec<_>>())?.into_any().unbind()),
+        Returns::One => objects.next().unwrap_or_else(|| Ok(py.None())),
+        Returns::Tuple => Ok(PyTuple::new(py, objects.collect::<PyResult<Vec<_>>>()?)?.into_any().unbind()),
     }
 }
 
-fn drop_count(owner: u64) {
-    // SAFETY: a result slot owns one count of its buffer, and the caller uses each slot once.
-    drop(unsafe { Buffer::from_owner(owner) });
-}
-
-/// The owner words equal to `owner` among later results.
-fn later_counts(types: &[Type], slots: &[u64], owner: u64) -> SmallVec<[u64; 2]> {
-    let mut at = 0;
-    let mut found = SmallVec::new();
-    for ty in types {
-        if ty.as_tensor().is_some() && slots[at + 1] == owner && owner & 1 == 0 {
-            found.push(owner);
-        }
-        at += slots_of(ty);
-    }
-    found
-}
-
-fn one(py: Python<'_>, ty: &Type, slots: &[u64], args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+fn one(py: Python<'_>, ty: &Type, slots: &[u64], args: &Bound<'_, PyTuple>, home: Home<'_>) -> PyResult<Py<PyAny>> {
     match ty {
         Type::Py(Weak::None) => Ok(py.None()),
         Type::Py(Weak::Bool) => Ok(PyBool::new(py, slots[0] & 1 == 1).to_owned().into_any().unbind()),
         Type::Py(Weak::Int) => Ok(PyInt::new(py, slots[0] as i64).into_any().unbind()),
         Type::Py(Weak::Float) => Ok(PyFloat::new(py, f64::from_bits(slots[0])).into_any().unbind()),
         Type::Num(dtype) => make_scalar(py, *dtype, slots[0]),
-        Type::Tensor(t) => array(py, t, slots, args),
+        Type::Tensor(t) => array(py, t, slots, args, home),
         other => Err(errors::internal(py, &format!("a result of type {other} has no Python form"))),
     }
 }
 
-fn array(py: Python<'_>, ty: &TensorType, slots: &[u64], args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+fn array(
+    py: Python<'_>,
+    ty: &TensorType,
+    slots: &[u64],
+    args: &Bound<'_, PyTuple>,
+    home: Home<'_>,
+) -> PyResult<Py<PyAny>> {
     let (data, owner) = (slots[0], slots[1]);
     let dims: SmallVec<[isize; 16]> = slots[2..].iter().map(|&n| n as isize).collect();
     let (shape, strides) = dims.split_at(ty.rank());
@@ -106,7 +94,17 @@ fn array(py: Python<'_>, ty: &TensorType, slots: &[u64], args: &Bound<'_, PyTupl
     let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else {
         return Err(errors::internal(py, "a result array has no owner"));
     };
+    // The call is over: further counts can only be those of the same word in other slots.
+    while Arc::strong_count(&buffer) > 1 {
+        // SAFETY: a count that nobody else will give up.
+        drop(unsafe { Buffer::from_owner(owner) });
+    }
     let fresh = buffer.address() == data;
+    if let Home::Queue(queue) = home {
+        let shape = shape.iter().map(|&n| n as i64).collect();
+        let tensor = Tensor::stored(shape, ty.dtype, queue.clone(), buffer);
+        return Ok(Py::new(py, UsmNdarray::new(tensor))?.into_any());
+    }
     match buffer.into_host_memory() {
         // SAFETY: memory of the host pool that is now ours alone, described by the compiled code that filled it.
         Ok(memory) if fresh => unsafe { new_array(py, ty.dtype, shape, strides, memory) },
@@ -132,6 +130,9 @@ fn argument(
     args: &Bound<'_, PyTuple>,
 ) -> PyResult<Py<PyAny>> {
     let object = args.get_item((owner >> 1) as usize)?;
+    if object.is_instance_of::<UsmNdarray>() {
+        return Ok(object.unbind());
+    }
     // SAFETY: the tuple keeps the object alive.
     let same = unsafe { ArrayView::new(object.as_ptr()) }
         .is_some_and(|v| v.data() as u64 == data && v.shape() == shape && v.strides() == strides);

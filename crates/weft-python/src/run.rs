@@ -1,16 +1,20 @@
 //! A hit: running a specialisation on the arguments of a call.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
-use weft_runtime::{HostSpan, Touched, extent};
+use weft_runtime::{Buffer, HostSpan, Touched, extent};
+use weft_tensor::Tensor;
 
 use crate::arguments::Arguments;
 use crate::errors;
 use crate::function::Function;
 use crate::numpy::ArrayView;
-use crate::results::{slots_of, to_python};
+use crate::results::{Home, slots_of, to_python};
 use crate::specialisation::Specialisation;
+use crate::tensor::UsmNdarray;
 
 /// Elements of the largest array from which on a native call lets other Python threads run meanwhile. Below, giving
 /// the GIL away costs more than the call when another thread is busy.
@@ -21,12 +25,19 @@ pub(crate) fn run(
     py: Python<'_>,
     function: &Function,
     made: &Specialisation,
-    call: &Arguments,
+    call: &mut Arguments,
     args: &Bound<'_, PyTuple>,
 ) -> PyResult<Py<PyAny>> {
-    let device = !made.queue.is_native();
-    let spans = if device { host_spans(args)? } else { SmallVec::new() };
-    let touched = Touched { queue: device.then_some(&made.queue), host: &spans, ..Touched::default() };
+    separate_versions(py, made, call, args)?;
+    // Data say which of several equal queues is used; else the context's, else the native one.
+    let queue = call.tensors.first().map_or(&made.queue, |t| t.tensor.queue()).clone();
+    let device = !queue.is_native();
+    let spans = if device { host_spans(args) } else { SmallVec::new() };
+    let buffers = |written: bool| -> SmallVec<[Arc<Buffer>; 4]> {
+        call.tensors.iter().filter(|t| made.written[t.k] == written).map(|t| t.buffer.clone()).collect()
+    };
+    let usm = call.tensors.iter().map(|t| t.buffer.kind()).min();
+    let touched = Touched { queue: Some(&queue), reads: &buffers(false), writes: &buffers(true), host: &spans, usm };
     let count = made.results.iter().map(slots_of).sum();
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, count);
     let release = function.nogil.unwrap_or(device || call.elements >= RELEASE_FROM);
@@ -35,11 +46,47 @@ pub(crate) fn run(
     let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
     let outcome = if release { py.detach(work) } else { work() };
     outcome.map_err(|e| errors::from_call(py, &e, &made.sources, &function.name))?;
-    to_python(py, &made.results, made.returns, &results, args)
+    let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(&queue) };
+    to_python(py, &made.results, made.returns, &results, args, home)
+}
+
+/// Gives a device array that will be written, and that pending operations still read, a version of its own: they keep
+/// the old one.
+fn separate_versions(
+    py: Python<'_>,
+    made: &Specialisation,
+    call: &mut Arguments,
+    args: &Bound<'_, PyTuple>,
+) -> PyResult<()> {
+    for i in 0..call.tensors.len() {
+        let node = call.tensors[i].tensor.node().clone();
+        let mine = call.tensors.iter().filter(|t| Arc::ptr_eq(t.tensor.node(), &node)).count();
+        // The object's own handle, those of this call, and `node`.
+        if !made.written[call.tensors[i].k] || Arc::strong_count(&node) <= mine + 2 {
+            continue;
+        }
+        let old = &call.tensors[i].tensor;
+        let (shape, dtype, queue) = (old.shape().to_vec(), old.dtype(), old.queue().clone());
+        let (buffer, kind) = (call.tensors[i].buffer.clone(), call.tensors[i].buffer.kind());
+        let copy = py.detach(|| buffer.copy_to(Some(&queue), kind)).map_err(|e| errors::from_hal(py, &e))?;
+        let version = Tensor::stored(shape, dtype, queue, copy.clone());
+        let object = args.get_item(call.tensors[i].k)?;
+        *object.cast::<UsmNdarray>()?.get().tensor() = Tensor::new(version.node().clone());
+        // Every argument that is this object gets the new version.
+        let same: SmallVec<[usize; 4]> =
+            (0..call.tensors.len()).filter(|&j| Arc::ptr_eq(call.tensors[j].tensor.node(), &node)).collect();
+        for j in same {
+            let argument = &mut call.tensors[j];
+            argument.tensor = Tensor::new(version.node().clone());
+            argument.buffer = copy.clone();
+            call.slots[argument.slot] = copy.address();
+        }
+    }
+    Ok(())
 }
 
 /// What the NumPy arrays among the arguments may touch.
-fn host_spans(args: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[HostSpan; 8]>> {
+fn host_spans(args: &Bound<'_, PyTuple>) -> SmallVec<[HostSpan; 8]> {
     let mut spans = SmallVec::new();
     for object in args.iter() {
         // SAFETY: the tuple keeps the object alive.
@@ -48,5 +95,5 @@ fn host_spans(args: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[HostSpan; 8]>> {
         let size = view.dtype().map_or(1, |d| d.size());
         spans.extend(extent(view.data() as u64, &wide(view.shape()), &wide(view.strides()), size));
     }
-    Ok(spans)
+    spans
 }

@@ -24,6 +24,8 @@ pub(crate) struct Specialisation {
     pub(crate) params: Vec<Type>,
     /// Types of the results.
     pub(crate) results: Vec<Type>,
+    /// Which parameters it stores into.
+    pub(crate) written: Vec<bool>,
     pub(crate) returns: Returns,
     pub(crate) executable: Arc<Executable>,
     /// Where parallel work runs.

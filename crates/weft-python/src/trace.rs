@@ -46,7 +46,8 @@ impl Trace {
             State::Running(collector) => collector.records(),
             State::Done(records) => records.clone(),
         };
-        let item = |i: Item| TraceItem { name: i.name, device: i.device, bytes: i.bytes, seconds: i.seconds, span: i.span };
+        let item =
+            |i: Item| TraceItem { name: i.name, device: i.device, bytes: i.bytes, seconds: i.seconds, span: i.span };
         pick(records).into_iter().map(item).collect()
     }
 }

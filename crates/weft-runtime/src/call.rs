@@ -105,13 +105,13 @@ impl<'a> Call<'a> {
     pub(crate) fn end(&self) -> Result<(), HalError> {
         let Some(queue) = self.device() else { return Ok(()) };
         let pending = lock(&self.residency).finish(queue);
-        if self.launched.load(Ordering::Relaxed) {
-            if let Some(event) = queue.last_event() {
-                self.touched.reads.iter().for_each(|b| b.note_read(queue, event.clone()));
-                self.touched.writes.iter().for_each(|b| b.note_write(queue, event.clone()));
-                for buffer in lock(&self.fresh).iter().filter_map(Weak::upgrade) {
-                    buffer.note_write(queue, event.clone());
-                }
+        if self.launched.load(Ordering::Relaxed)
+            && let Some(event) = queue.last_event()
+        {
+            self.touched.reads.iter().for_each(|b| b.note_read(queue, event.clone()));
+            self.touched.writes.iter().for_each(|b| b.note_write(queue, event.clone()));
+            for buffer in lock(&self.fresh).iter().filter_map(Weak::upgrade) {
+                buffer.note_write(queue, event.clone());
             }
         }
         // Host arrays are complete on return (A6), and nothing may touch them afterwards, whatever went wrong.
@@ -203,13 +203,13 @@ impl<'a> Call<'a> {
     }
 
     fn need(&self, array: &Array<'_>, at: u32, mode: Mode) -> Result<[u64; 2], Stop> {
-        let Array { data, owner, .. } = *array;
+        let Array { data, owner, shape, strides, itemsize } = *array;
         let Some(queue) = self.device() else {
             // One memory for all: everything is everywhere.
             return Ok(self.hand_again(data, owner));
         };
         let on_device = self.on_device(data, owner);
-        let Some(span) = extent(data, array.shape, array.strides, array.itemsize) else {
+        let Some(span) = extent(data, shape, strides, itemsize) else {
             // No element: nothing to move, but a result on the host is host memory.
             if at == place::HOST && on_device {
                 let empty = Buffer::alloc_host(0)?;
@@ -217,35 +217,36 @@ impl<'a> Call<'a> {
             }
             return Ok(self.hand_again(data, owner));
         };
-        if at == place::DEVICE {
-            if on_device || lock(&self.residency).host_of(data).is_some() {
-                return Ok(self.hand_again(data, owner));
-            }
-            let dense = is_dense(array.shape, array.strides, array.itemsize);
-            let mode = if mode == Mode::WriteAll && !dense { Mode::Update } else { mode };
-            let align = array.itemsize.clamp(1, 8) as u64;
-            let odd = |(&n, &stride): (&i64, &i64)| n > 1 && !stride.unsigned_abs().is_multiple_of(align);
-            if array.shape.iter().zip(array.strides).any(odd) {
-                let text =
-                    format!("an array whose strides are no multiple of {align} bytes cannot go to {queue}: copy it");
-                return Err(RuntimeError::Invalid(text).into());
-            }
-            let wanted = Wanted { data, span, align, owner, mode };
-            let there = lock(&self.residency).to_device(queue, self.touched.host, wanted)?;
-            // The call keeps the copy; compiled code has nothing to release.
-            return Ok([there, 0]);
+        if on_device {
+            return match at {
+                place::DEVICE => Ok(self.hand_again(data, owner)),
+                _ => self.download(queue, data, span),
+            };
         }
+        // A host array, or the address of its copy.
         let mut residency = lock(&self.residency);
-        if let Some((host, original)) = residency.host_of(data) {
-            let lo = host - (data - span.lo);
-            residency.to_host(queue, HostSpan { lo, hi: lo + (span.hi - span.lo) }, mode)?;
-            return Ok(self.hand_again(host, original));
+        let (host, owner) = residency.host_of(data).unwrap_or((data, owner));
+        let lo = host - (data - span.lo);
+        let span = HostSpan { lo, hi: lo + (span.hi - span.lo) };
+        let mode = if mode == Mode::WriteAll && !is_dense(shape, strides, itemsize) { Mode::Update } else { mode };
+        if at == place::HOST {
+            residency.valid_on_host(queue, span, mode)?;
+            return Ok(self.hand_again(host, owner));
         }
-        if !on_device {
-            residency.to_host(queue, span, mode)?;
-            return Ok(self.hand_again(data, owner));
+        let align = itemsize.clamp(1, 8) as u64;
+        let odd = |(&n, &stride): (&i64, &i64)| n > 1 && !stride.unsigned_abs().is_multiple_of(align);
+        if shape.iter().zip(strides).any(odd) {
+            let text = format!("an array whose strides are no multiple of {align} bytes cannot go to {queue}: copy it");
+            return Err(RuntimeError::Invalid(text).into());
         }
-        drop(residency);
+        let wanted = Wanted { data: host, span, align, owner, mode };
+        let there = residency.valid_on_device(queue, self.touched.host, wanted)?;
+        // The call keeps the copy; compiled code has nothing to release.
+        Ok([there, 0])
+    }
+
+    /// A copy of device memory in fresh host memory, complete.
+    fn download(&self, queue: &Queue, data: u64, span: HostSpan) -> Result<[u64; 2], Stop> {
         let bytes = (span.hi - span.lo) as usize;
         let copy = Buffer::alloc_host(bytes)?;
         // SAFETY: the span lies in device memory that compiled code holds, in the order of this queue; the copy is as
@@ -256,12 +257,11 @@ impl<'a> Call<'a> {
 
     /// Whether an array is device memory: fresh, or a device array among the arguments. Copies of host arrays are not.
     fn on_device(&self, data: u64, owner: u64) -> bool {
+        let is_device = |b: &Buffer| b.queue().is_some_and(|q| !q.is_native());
         // SAFETY: the word is a live value of compiled code.
         match unsafe { Buffer::from_owner_ref(owner) } {
-            Some(buffer) => buffer.queue().is_some(),
-            None => {
-                self.touched.reads.iter().chain(self.touched.writes).any(|b| b.queue().is_some() && b.contains(data))
-            }
+            Some(buffer) => is_device(&buffer),
+            None => self.touched.reads.iter().chain(self.touched.writes).any(|b| is_device(b) && b.contains(data)),
         }
     }
 }
@@ -312,7 +312,12 @@ unsafe fn guard(ctx: *mut CallCtx, entry: impl FnOnce(&Call<'_>) -> Result<(), S
 
 unsafe extern "C" fn alloc(ctx: *mut CallCtx, place: u32, bytes: u64, out: *mut [u64; 2]) -> u32 {
     // SAFETY: compiled code passes its context and a place for two words.
-    unsafe { guard(ctx, |call| Ok(out.write(call.alloc(place, bytes)?))) }
+    unsafe {
+        guard(ctx, |call| {
+            *out = call.alloc(place, bytes)?;
+            Ok(())
+        })
+    }
 }
 
 unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {
@@ -380,7 +385,8 @@ unsafe extern "C" fn need(
                 mode::WRITE_ALL => Mode::WriteAll,
                 _ => Mode::Update,
             };
-            Ok(out.write(call.need(&array, place, mode)?))
+            *out = call.need(&array, place, mode)?;
+            Ok(())
         })
     }
 }

@@ -127,13 +127,8 @@ impl ErrorBuffer {
             ))
         })?;
         let buffer = Buffer::alloc(Some(queue), device_error::WORDS * 8, kind)?;
-        // SAFETY: host-visible and as large; its last user was waited for before it was freed.
-        unsafe {
-            let words = buffer.address() as *mut u64;
-            for i in 0..device_error::WORDS {
-                words.add(i).write_volatile(if i == 0 { device_error::NONE } else { 0 });
-            }
-        }
+        // By the queue, not by the host: the memory's last user may still be at work there.
+        buffer.fill(&device_error::NONE.to_ne_bytes())?;
         Ok(ErrorBuffer(buffer))
     }
 

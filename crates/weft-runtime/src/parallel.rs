@@ -72,14 +72,14 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Runs one chunk with a context of its own.
-    fn run(&self, lo: u64, hi: u64) -> Result<(), ExcRecord> {
+    /// Runs one chunk with a context of its own; what it raised, if it did.
+    fn run(&self, lo: u64, hi: u64) -> Option<ExcRecord> {
         // SAFETY: the caller of `par_for` vouches for all three; the exception record is not shared.
         unsafe {
             let mut own = CallCtx { rt: (*self.ctx).rt, call: (*self.ctx).call, exc: ExcRecord::default() };
             match (self.body)(&mut own, self.env, lo, hi) {
-                0 => Ok(()),
-                _ => Err(own.exc),
+                0 => None,
+                _ => Some(own.exc),
             }
         }
     }
@@ -101,7 +101,7 @@ unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32
             return;
         }
         let lo = chunk as u64 * size;
-        if let Err(exc) = shared.run(lo, (lo + size).min(n)) {
+        if let Some(exc) = shared.run(lo, (lo + size).min(n)) {
             let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
             if chunk < lowest.fetch_min(chunk, Ordering::Relaxed) {
                 *raised = Some(exc);

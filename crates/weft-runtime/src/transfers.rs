@@ -100,24 +100,31 @@ pub(crate) struct Residency {
     /// Groups of overlapping arguments; made when first needed.
     groups: Option<Vec<Interval>>,
     records: Vec<Record>,
-    /// Device buffers of records that a larger one replaced: compiled code may still hold their addresses.
-    retired: Vec<Arc<Buffer>>,
 }
 
 impl Residency {
     /// Makes the bytes of a host array valid on the device and returns the address of `data` there, a multiple of
     /// `align`.
-    pub(crate) fn to_device(
+    pub(crate) fn valid_on_device(
         &mut self,
         queue: &Arc<Queue>,
         spans: &[HostSpan],
-        Wanted { data, span, align, owner, mode }: Wanted,
+        wanted: Wanted,
     ) -> Result<u64, RuntimeError> {
+        let Wanted { data, span, align, owner, mode } = wanted;
         let span = (span.lo, span.hi);
         let at = match self.records.iter().position(|r| r.holds(span)) {
             Some(at) => at,
-            None => self.add(queue, spans, span, data, align)?,
+            None => self.add(queue, spans, wanted)?,
         };
+        // Copies of one place that differ would be a wrong answer; read-only ones are merely two.
+        let apart = |(i, r): (usize, &Record)| {
+            i != at && overlap(r.host, span) && (mode != Mode::Read || !r.dirty.within(span).is_empty())
+        };
+        if self.records.iter().enumerate().any(apart) {
+            let text = "a call was not told that its host arrays overlap".to_owned();
+            return Err(RuntimeError::Internal(text));
+        }
         if !self.records[at].to_device(data).is_multiple_of(align) {
             let text =
                 format!("an array that is not aligned to its {align}-byte elements cannot go to {queue}: copy it");
@@ -144,33 +151,19 @@ impl Residency {
         Ok(record.to_device(data))
     }
 
-    /// A record that holds `span` with all arguments that overlap it.
-    fn add(
-        &mut self,
-        queue: &Arc<Queue>,
-        spans: &[HostSpan],
-        span: Interval,
-        data: u64,
-        align: u64,
-    ) -> Result<usize, HalError> {
-        let known = self.groups.get_or_insert_with(|| groups(spans.iter().map(|s| (s.lo, s.hi))));
-        let group = known.iter().find(|g| overlap(**g, span));
-        let (mut lo, mut hi) = group.map_or(span, |g| (g.0.min(span.0), g.1.max(span.1)));
-        // Records that were made without knowledge of this array are replaced by one that holds them too.
-        let mut at = 0;
-        while at < self.records.len() {
-            if !overlap(self.records[at].host, (lo, hi)) {
-                at += 1;
-                continue;
+    /// A record that holds an array with all that may overlap it: the rest of its buffer, or of its group of arguments.
+    fn add(&mut self, queue: &Arc<Queue>, spans: &[HostSpan], wanted: Wanted) -> Result<usize, HalError> {
+        let Wanted { data, span, align, owner, .. } = wanted;
+        let span = (span.lo, span.hi);
+        // SAFETY: the word is a live value of compiled code.
+        let group = match unsafe { Buffer::from_owner_ref(owner) } {
+            Some(buffer) => Some((buffer.address(), buffer.address() + buffer.bytes() as u64)),
+            None => {
+                let known = self.groups.get_or_insert_with(|| groups(spans.iter().map(|s| (s.lo, s.hi))));
+                known.iter().copied().find(|&g| overlap(g, span))
             }
-            let mut old = self.records.swap_remove(at);
-            if let Some(event) = old.write_back(queue, old.host)? {
-                event.wait()?;
-            }
-            (lo, hi) = (lo.min(old.host.0), hi.max(old.host.1));
-            self.retired.push(old.device);
-            at = 0;
-        }
+        };
+        let (lo, hi) = group.map_or(span, |g| (g.0.min(span.0), g.1.max(span.1)));
         // The same alignment as on the host, or the one the device needs where the host has less.
         let base = match data.is_multiple_of(align) {
             true => lo & !(ALIGN - 1),
@@ -190,10 +183,16 @@ impl Residency {
     }
 
     /// Makes host bytes valid on the host, which will use them as `mode` says.
-    pub(crate) fn to_host(&mut self, queue: &Queue, span: HostSpan, mode: Mode) -> Result<(), HalError> {
+    pub(crate) fn valid_on_host(&mut self, queue: &Queue, span: HostSpan, mode: Mode) -> Result<(), HalError> {
         let span = (span.lo, span.hi);
         for record in self.records.iter_mut().filter(|r| overlap(r.host, span)) {
-            let mut last = record.write_back(queue, span)?;
+            let mut last = None;
+            if mode == Mode::WriteAll {
+                record.dirty.remove(span);
+                record.promised.remove(span);
+            } else {
+                last = record.write_back(queue, span)?;
+            }
             if mode != Mode::Read {
                 record.valid.remove(span);
                 // An upload may still be reading what the host is about to write.

@@ -104,7 +104,7 @@ fn the_exception_is_that_of_the_lowest_iteration() {
             assert!(seen[..lowest].iter().all(|&s| s == 1), "lower iterations always run");
         }
     }
-    assert!(call(&f, &[at(&vec![1.0_f64; 10]), 10, at_mut(&mut [0_i64; 10])], 0).is_ok());
+    assert!(call(&f, &[at(&[1.0_f64; 10]), 10, at_mut(&mut [0_i64; 10])], 0).is_ok());
 }
 
 const LEAKY: &str = r#"weft 1 stage loops

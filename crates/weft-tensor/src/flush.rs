@@ -6,9 +6,9 @@ use crate::node::Node;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use weft_passes::PassCx;
 use weft_passes::infer::{self, Door};
 use weft_passes::pipeline::{self, Stages};
-use weft_passes::PassCx;
 use weft_runtime::{Buffer, Executable, RuntimeError, Touched};
 
 /// A compiled structure.
@@ -64,8 +64,7 @@ fn plan(node: &Arc<Node>, graph: &Graph) -> Result<Arc<Plan>, TensorError> {
 
 fn run(node: &Arc<Node>, graph: &Graph, plan: &Plan) -> Result<(), TensorError> {
     let mut results = vec![0; plan.executable.slots().1];
-    let touched =
-        Touched { queue: Some(&node.queue), reads: &graph.leaves, usm: Some(node.usm), ..Touched::default() };
+    let touched = Touched { queue: Some(&node.queue), reads: &graph.leaves, usm: Some(node.usm), ..Touched::default() };
     // SAFETY: the slots were made from the parameters' types in their order, and `graph` keeps every buffer alive;
     // device work that outlives the call is ordered by the buffers' events.
     unsafe { plan.executable.call(&graph.slots, &mut results, &touched)? };

@@ -140,7 +140,8 @@ fn result_dtype(op: &Operation, operands: &[Operand]) -> Result<DType, TensorErr
         })
         .collect();
     // A constant exponent may be refused by its value (negative, beside integers).
-    let constants = operands.iter().filter_map(|o| if let Operand::Const(c) = o { Some(format!("{c:?}")) } else { None });
+    let constants =
+        operands.iter().filter_map(|o| if let Operand::Const(c) = o { Some(format!("{c:?}")) } else { None });
     let name = format!("{op:?}{}", constants.collect::<String>());
     let key = (name, types);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

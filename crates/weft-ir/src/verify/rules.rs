@@ -1,11 +1,10 @@
 //! Ring two: the types of each op's operands, results and regions, and bound symbols.
 
 use super::{Checked, VerifyError, broken, broken_func};
-use crate::attr::{BinOp, CmpOp, Const};
 use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 use crate::ops::Op;
 use crate::site::Site;
-use crate::types::{DType, Dim, Place, Space, TensorType, Type, Weak};
+use crate::types::{Dim, TensorType, Type};
 
 pub(super) fn check(m: &Module, f: &Func) -> Checked {
     let mut ring = Ring { m, f, bound: vec![], rank: None, item: false };
@@ -26,7 +25,7 @@ struct Ring<'f> {
     bound: Vec<Dim>,
     /// Rank of the enclosing `nt.elementwise`.
     rank: Option<usize>,
-    /// Inside a `par.for` or `simt.items`.
+    /// Inside a `simt.items`.
     item: bool,
 }
 
@@ -49,7 +48,7 @@ impl Ring<'_> {
                 self.bound.push(dim);
             }
             let outer = (self.rank, self.item);
-            self.item |= matches!(f.op(op).op, Op::ParFor { .. } | Op::SimtItems);
+            self.item |= f.op(op).op == Op::SimtItems;
             if f.op(op).op == Op::NtElementwise {
                 self.rank = f.ty(f.op(op).results[0]).as_tensor().map(TensorType::rank);
             }
@@ -76,72 +75,42 @@ impl Ring<'_> {
 }
 
 /// One op under the rules.
-struct Rule<'f> {
+pub(super) struct Rule<'f> {
     m: &'f Module,
-    f: &'f Func,
+    pub(super) f: &'f Func,
     holder: Option<OpId>,
     op: OpId,
-    data: &'f OpData,
+    pub(super) data: &'f OpData,
     rank: Option<usize>,
     item: bool,
 }
 
-/// Families of scalar types that an op can be for.
-#[derive(Clone, Copy)]
-struct Family {
-    bools: bool,
-    ints: bool,
-    floats: bool,
-    complex: bool,
-}
-
-const NUMBERS: Family = Family { bools: true, ints: true, floats: true, complex: true };
-const BITS: Family = Family { bools: true, ints: true, floats: false, complex: false };
-const INTS: Family = Family { bools: false, ..BITS };
-const REALS: Family = Family { bools: false, ints: true, floats: true, complex: false };
-const FLOATS: Family = Family { bools: false, ints: false, floats: true, complex: false };
-
-impl Family {
-    fn admits(self, ty: &Type) -> bool {
-        ty.scalar_dtype().is_some_and(|d| match d {
-            DType::Bool => self.bools,
-            d if d.is_int() => self.ints,
-            d if d.is_float() => self.floats,
-            _ => self.complex,
-        })
-    }
-}
-
-fn is_index(ty: &Type) -> bool {
+pub(super) fn is_index(ty: &Type) -> bool {
     *ty == Type::I64 || *ty == Type::I32 || *ty == Type::PYINT
 }
 
-fn is_condition(ty: &Type) -> bool {
+pub(super) fn is_condition(ty: &Type) -> bool {
     *ty == Type::BOOL || *ty == Type::PYBOOL
 }
 
-fn space_of(place: &Place) -> Space {
-    if place.is_host() { Space::Host } else { Space::Global }
-}
-
 impl<'f> Rule<'f> {
-    fn fail(&self, rule: u32, message: impl Into<String>) -> VerifyError {
+    pub(super) fn fail(&self, rule: u32, message: impl Into<String>) -> VerifyError {
         broken(self.f, self.op, &format!("rules.{rule}"), message)
     }
 
-    fn ensure(&self, rule: u32, holds: bool, message: &str) -> Checked {
+    pub(super) fn ensure(&self, rule: u32, holds: bool, message: &str) -> Checked {
         if holds { Ok(()) } else { Err(self.fail(rule, message)) }
     }
 
-    fn operand(&self, i: usize) -> &'f Type {
+    pub(super) fn operand(&self, i: usize) -> &'f Type {
         self.f.ty(self.data.operands[i])
     }
 
-    fn result(&self, i: usize) -> &'f Type {
+    pub(super) fn result(&self, i: usize) -> &'f Type {
         self.f.ty(self.data.results[i])
     }
 
-    fn types(&self, values: &[ValueId]) -> Vec<&'f Type> {
+    pub(super) fn types(&self, values: &[ValueId]) -> Vec<&'f Type> {
         values.iter().map(|&v| self.f.ty(v)).collect()
     }
 
@@ -239,64 +208,8 @@ impl<'f> Rule<'f> {
         self.ensure(1, found == want, &format!("yields {}, not {}", list(&found), list(&want)))
     }
 
-    fn site(&self, site: u32) -> Checked {
+    pub(super) fn site(&self, site: u32) -> Checked {
         self.ensure(3, (site as usize) < self.m.sites.len(), "the site does not exist")
-    }
-
-    fn scalar(&self) -> Checked {
-        use Op::*;
-        let same = |family: Family| {
-            let ty = self.result(0);
-            let one = self.data.operands.iter().all(|&v| self.f.ty(v) == ty);
-            let found = list(&self.types(&self.data.operands));
-            self.ensure(4, one, &format!("operands {found} and result {ty} are not one type"))?;
-            self.ensure(4, family.admits(ty), &format!("the op is not for {ty}"))
-        };
-        match &self.data.op {
-            Const { value } => {
-                let ty = self.result(0);
-                self.ensure(4, constant_fits(value, ty), &format!("the constant is no {ty}"))
-            }
-            Add | Mul => same(NUMBERS),
-            Sub | Pow | Neg => same(Family { bools: false, ..NUMBERS }),
-            Div => same(Family { complex: true, ..FLOATS }),
-            FloorDiv | Mod | Abs => same(REALS),
-            Min | Max => same(Family { bools: true, ..REALS }),
-            And | Or | Xor | Not => same(BITS),
-            Shl | Shr => same(INTS),
-            Sin | Cos | Exp | Log | Sqrt => same(FLOATS),
-            Cmp { is } => {
-                let ty = self.operand(0);
-                self.ensure(4, ty == self.operand(1), "two types are compared")?;
-                let ordered = Family { bools: true, ..REALS };
-                let family = match is {
-                    CmpOp::Eq | CmpOp::Ne => NUMBERS,
-                    CmpOp::Lt | CmpOp::Le | CmpOp::Gt | CmpOp::Ge => ordered,
-                    _ => return Err(self.fail(4, "objects are not compared after stage py")),
-                };
-                self.ensure(4, family.admits(ty), &format!("the comparison is not for {ty}"))?;
-                self.ensure(4, is_condition(self.result(0)), "the result is no bool")
-            }
-            Select => {
-                self.ensure(4, is_condition(self.operand(0)), "the condition is no bool")?;
-                let ty = self.result(0);
-                self.ensure(4, self.operand(1) == ty && self.operand(2) == ty, "the choices and the result differ")
-            }
-            Cast => self.ensure(
-                4,
-                self.operand(0).is_scalar() && self.result(0).is_scalar(),
-                "a cast goes from scalar to scalar",
-            ),
-            Checked { op, site } => {
-                self.site(*site)?;
-                let known = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::FloorDiv);
-                self.ensure(4, known, "this operator is not checked")?;
-                same(INTS)?;
-                let ty = self.result(0);
-                self.ensure(4, *ty == Type::PYINT || *ty == Type::I64, "only Python ints are checked")
-            }
-            _ => Ok(()),
-        }
     }
 
     fn nt(&self) -> Checked {
@@ -384,46 +297,6 @@ impl<'f> Rule<'f> {
         }
     }
 
-    fn mem(&self) -> Checked {
-        let ins = &self.data.operands;
-        let pointer = |ty: &Type| match ty {
-            Type::Mem(d, s) => Ok((*d, *s)),
-            other => Err(self.fail(10, format!("{other} is no pointer"))),
-        };
-        let made = |at: &Place| {
-            let (dtype, space) = pointer(self.result(0))?;
-            self.ensure(10, space == space_of(at), "the pointer's space is not that of the place")?;
-            self.ensure(10, *self.result(1) == Type::Owner, "the second result is no owner")?;
-            Ok(dtype)
-        };
-        match &self.data.op {
-            Op::MemLoad { .. } => {
-                let (dtype, _) = pointer(self.operand(0))?;
-                self.ensure(10, is_index(self.operand(1)), "the index is no i64 or i32")?;
-                self.ensure(10, *self.result(0) == Type::Num(dtype), "the result is not what the pointer points to")
-            }
-            Op::MemStore { .. } => {
-                let (dtype, _) = pointer(self.operand(1))?;
-                self.ensure(10, is_index(self.operand(2)), "the index is no i64 or i32")?;
-                self.ensure(10, *self.operand(0) == Type::Num(dtype), "the value is not what the pointer points to")
-            }
-            Op::MemAlloc { at } => {
-                self.ensure(10, *self.operand(0) == Type::I64, "a number of bytes is i64")?;
-                made(at).map(drop)
-            }
-            Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
-            Op::MemNeed { at, rank, .. } => {
-                let (dtype, _) = pointer(self.operand(0))?;
-                self.ensure(10, *self.operand(1) == Type::Owner, "the second operand is no owner")?;
-                self.ensure(10, ins.len() == 2 + 2 * *rank as usize, "not a size and a stride per dimension")?;
-                let all = ins[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
-                self.ensure(10, all, "sizes and strides are i64")?;
-                self.ensure(10, made(at)? == dtype, "the pointer changes its dtype")
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn launch(&self, kernel: &str, dims: usize) -> Checked {
         let Some(callee) = self.m.func(kernel).filter(|f| f.kernel) else {
             return Err(self.fail(11, format!("the module has no kernel @{kernel}")));
@@ -437,20 +310,7 @@ impl<'f> Rule<'f> {
     }
 }
 
-fn constant_fits(value: &Const, ty: &Type) -> bool {
-    match (value, ty) {
-        (Const::None, _) => *ty == Type::NONE,
-        (Const::Bool(_), _) => is_condition(ty),
-        (Const::Str(_), _) | (_, Type::Py(Weak::None)) => false,
-        (Const::Float(_), _) => FLOATS.admits(ty),
-        (Const::Int(v), _) => ty.scalar_dtype().is_some_and(|d| match d.int_bounds() {
-            Some((lo, hi)) => (lo..=hi).contains(v),
-            None => d.is_float(),
-        }),
-    }
-}
-
-fn list(types: &[&Type]) -> String {
+pub(super) fn list(types: &[&Type]) -> String {
     if types.is_empty() {
         return "nothing".into();
     }

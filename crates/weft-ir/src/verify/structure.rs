@@ -129,7 +129,7 @@ impl Ring<'_> {
             }
         }
         let isolated = matches!(data.op, Op::NtElementwise | Op::EnvRegion { .. });
-        let return_ = exits.return_ && !isolated;
+        let return_ = exits.return_ && !isolated && !matches!(data.op, Op::ParFor { .. });
         let outer =
             if isolated { std::mem::replace(&mut self.visible, vec![false; self.f.values.len()]) } else { vec![] };
         for &r in &data.regions {

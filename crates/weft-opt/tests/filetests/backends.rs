@@ -23,7 +23,7 @@ pub trait Backend {
 
 /// Every backend that was built.
 pub fn all() -> Vec<Box<dyn Backend>> {
-    vec![Box::new(Interpreter)]
+    vec![Box::new(Interpreter), Box::new(crate::native::Native)]
 }
 
 /// The reference.

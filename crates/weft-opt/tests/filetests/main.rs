@@ -11,6 +11,7 @@
 //! ```
 
 mod backends;
+mod native;
 
 use backends::Backend;
 use std::path::{Path, PathBuf};
@@ -169,9 +170,8 @@ fn execute(m: &Module, line: &str, backends: &[Box<dyn Backend>], when: &str) ->
             continue;
         }
         let outcome = backend.run(m, &call);
-        call.judge(m, outcome).map_err(|e| {
-            format!("{line}\n{} {when}: {e}\n{}", backend.name(), print_module(m, false))
-        })?;
+        call.judge(m, outcome)
+            .map_err(|e| format!("{line}\n{} {when}: {e}\n{}", backend.name(), print_module(m, false)))?;
     }
     Ok(())
 }

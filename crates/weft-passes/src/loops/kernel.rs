@@ -1,7 +1,7 @@
 //! User kernels → a host function that runs or launches their work-items.
 //!
 //! Parameters are the sizes of the launch (`PassCx::kernel_dims` of them), then the kernel's own, exploded. On the host
-//! the items are one `par.for`, whose iterations do not `return` ([`returns`]); on a device they are outlined into a
+//! the items are one `par.for`, whose iterations do not `return` (`returns`); on a device they are outlined into a
 //! kernel, where `return` leaves the item.
 //! NumPy arguments of a device kernel are made valid there first, and written ones are made valid on the host after.
 

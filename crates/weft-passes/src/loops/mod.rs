@@ -8,9 +8,9 @@
 //! - A size symbol is the value of the first parameter that has it, or what `shape.bind` gave it.
 //! - Sizes that `nt.refine` compares and finds different raise; equal symbols are never compared.
 //! - Every item of device work is first written as `simt.items` in the host function, and then moved into a kernel
-//!   with what it captured as parameters ([`outline`]).
+//!   with what it captured as parameters (`outline`).
 //!
-//! Files: [`array`] descriptors and offsets, [`elementwise`], [`kernel`] (user kernels), [`returns`], [`outline`], [`cost`].
+//! Files: `array` (descriptors and offsets), `elementwise`, `kernel` (user kernels), `returns`, `outline`, `cost`.
 
 mod array;
 mod cost;

@@ -17,6 +17,10 @@ const HEADER: usize = 64;
 /// Blocks from this size on are mappings of their own: fresh ones are zero, and they go back to the system whole.
 const MAP_FROM: usize = 256 << 10;
 
+/// Blocks from this size on count towards the limit of [`set_host_limit`]; of a smaller class so many bytes are kept.
+const LARGE_FROM: usize = 64 << 10;
+const SMALL_LIMIT: u64 = 4 << 20;
+
 /// Blocks from this size on ask for huge pages.
 const HUGE_FROM: usize = 4 << 20;
 
@@ -30,16 +34,29 @@ struct Header {
     next: *mut Header,
 }
 
-/// The free blocks of one class.
+/// The blocks of one class.
 struct List {
     locked: AtomicBool,
-    head: UnsafeCell<*mut Header>,
+    state: UnsafeCell<Blocks>,
 }
 
-// SAFETY: `head` is touched only between `lock` and `unlock`.
+/// What the lock of a class protects. Counting here costs nothing beside the lock.
+struct Blocks {
+    free: *mut Header,
+    pooled: u64,
+    allocations: u64,
+    fresh: u64,
+}
+
+// SAFETY: `state` is touched only inside `with`.
 unsafe impl Sync for List {}
 
 impl List {
+    const fn new() -> List {
+        let blocks = Blocks { free: null_mut(), pooled: 0, allocations: 0, fresh: 0 };
+        List { locked: AtomicBool::new(false), state: UnsafeCell::new(blocks) }
+    }
+
     fn lock(&self) {
         while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             let mut spins = 0;
@@ -54,48 +71,21 @@ impl List {
         self.locked.store(false, Ordering::Release);
     }
 
-    fn pop(&self) -> Option<*mut Header> {
-        self.lock();
-        // SAFETY: locked; a block in the list is whole and nobody else's.
-        let block = unsafe {
-            let head = *self.head.get();
-            if !head.is_null() {
-                *self.head.get() = (*head).next;
-            }
-            head
-        };
-        self.unlock();
-        (!block.is_null()).then_some(block)
-    }
-
-    /// # Safety
-    /// The block is of this class, and nobody uses it any more.
-    unsafe fn push(&self, block: *mut Header) {
-        self.lock();
-        // SAFETY: locked, and the block is ours.
-        unsafe {
-            (*block).next = *self.head.get();
-            *self.head.get() = block;
-        }
-        self.unlock();
-    }
-
-    fn take(&self) -> *mut Header {
+    /// Runs `f`, which must not panic, under the lock.
+    fn with<T>(&self, f: impl FnOnce(&mut Blocks) -> T) -> T {
         self.lock();
         // SAFETY: locked.
-        let head = unsafe { ptr::replace(self.head.get(), null_mut()) };
+        let result = f(unsafe { &mut *self.state.get() });
         self.unlock();
-        head
+        result
     }
 }
 
-static LISTS: [List; classes::COUNT] =
-    [const { List { locked: AtomicBool::new(false), head: UnsafeCell::new(null_mut()) } }; classes::COUNT];
+static LISTS: [List; classes::COUNT] = [const { List::new() }; classes::COUNT];
 static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
-static POOLED_BYTES: AtomicU64 = AtomicU64::new(0);
 static PEAK_BYTES: AtomicU64 = AtomicU64::new(0);
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-static FRESH: AtomicU64 = AtomicU64::new(0);
+/// Bytes of free large blocks; small ones are few and counted by class.
+static LARGE_POOLED: AtomicU64 = AtomicU64::new(0);
 /// Most bytes to keep; zero until it is first needed.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
 
@@ -107,7 +97,7 @@ extern "C" fn after_fork() {
     LISTS.iter().for_each(List::unlock);
 }
 
-/// Sets how many bytes of free host memory are kept for reuse. The default is an eighth of the machine's memory, at
+/// Sets how many bytes of free host memory (in blocks of 64 KiB and more) are kept for reuse. The default is an eighth of the machine's memory, at
 /// least 256 MiB and at most 8 GiB.
 pub fn set_host_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
@@ -170,7 +160,10 @@ fn fresh(class: usize) -> Option<*mut Header> {
     let block = address.cast::<Header>();
     // SAFETY: the block is ours and larger than a header.
     unsafe { block.write(Header { state: FREE, class: class as u32, next: null_mut() }) };
-    FRESH.fetch_add(1, Ordering::Relaxed);
+    LISTS[class].with(|blocks| {
+        blocks.fresh += 1;
+        blocks.allocations += 1;
+    });
     Some(block)
 }
 
@@ -195,7 +188,6 @@ fn hand_out(block: *mut Header, class: usize) -> *mut u8 {
     if live > PEAK_BYTES.load(Ordering::Relaxed) {
         PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
     }
-    ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the block was just taken from the system or from a list.
     unsafe {
         (*block).state = LIVE;
@@ -204,8 +196,22 @@ fn hand_out(block: *mut Header, class: usize) -> *mut u8 {
 }
 
 fn recycled(class: usize) -> Option<*mut Header> {
-    let block = LISTS[class].pop()?;
-    POOLED_BYTES.fetch_sub(classes::size(class) as u64, Ordering::Relaxed);
+    let block = LISTS[class].with(|blocks| {
+        let block = blocks.free;
+        if !block.is_null() {
+            // SAFETY: a block in the list is whole and nobody else's.
+            blocks.free = unsafe { (*block).next };
+            blocks.pooled -= 1;
+            blocks.allocations += 1;
+        }
+        block
+    });
+    if block.is_null() {
+        return None;
+    }
+    if classes::size(class) >= LARGE_FROM {
+        LARGE_POOLED.fetch_sub(classes::size(class) as u64, Ordering::Relaxed);
+    }
     Some(block)
 }
 
@@ -270,11 +276,22 @@ pub unsafe fn host_free(data: *mut u8) {
         let bytes = classes::size(class) as u64;
         (*block).state = FREE;
         LIVE_BYTES.fetch_sub(bytes, Ordering::Relaxed);
-        if POOLED_BYTES.load(Ordering::Relaxed) + bytes > limit() {
+        let large = bytes >= LARGE_FROM as u64;
+        if large && LARGE_POOLED.fetch_add(bytes, Ordering::Relaxed) + bytes > limit() {
+            LARGE_POOLED.fetch_sub(bytes, Ordering::Relaxed);
+            return give_back(block);
+        }
+        let kept = LISTS[class].with(|blocks| {
+            let keep = large || blocks.pooled * bytes < SMALL_LIMIT;
+            if keep {
+                (*block).next = blocks.free;
+                blocks.free = block;
+                blocks.pooled += 1;
+            }
+            keep
+        });
+        if !kept {
             give_back(block);
-        } else {
-            POOLED_BYTES.fetch_add(bytes, Ordering::Relaxed);
-            LISTS[class].push(block);
         }
     }
 }
@@ -315,22 +332,25 @@ pub unsafe fn host_realloc(data: *mut u8, bytes: usize) -> *mut u8 {
 }
 
 pub(crate) fn stats() -> PoolStats {
-    PoolStats {
-        place: "host".to_owned(),
-        kind: None,
-        live: LIVE_BYTES.load(Ordering::Relaxed),
-        pooled: POOLED_BYTES.load(Ordering::Relaxed),
-        peak: PEAK_BYTES.load(Ordering::Relaxed),
-        allocations: ALLOCATIONS.load(Ordering::Relaxed),
-        fresh: FRESH.load(Ordering::Relaxed),
+    let (mut pooled, mut allocations, mut fresh) = (0, 0, 0);
+    for (class, list) in LISTS.iter().enumerate() {
+        list.with(|blocks| {
+            pooled += blocks.pooled * classes::size(class) as u64;
+            allocations += blocks.allocations;
+            fresh += blocks.fresh;
+        });
     }
+    let live = LIVE_BYTES.load(Ordering::Relaxed);
+    let peak = PEAK_BYTES.load(Ordering::Relaxed);
+    PoolStats { place: "host".to_owned(), kind: None, live, pooled, peak, allocations, fresh }
 }
 
 /// Gives all free blocks back to the system.
 pub(crate) fn trim() -> u64 {
     let mut total = 0;
     for (class, list) in LISTS.iter().enumerate() {
-        let mut block = list.take();
+        let (mut block, count) =
+            list.with(|blocks| (std::mem::replace(&mut blocks.free, null_mut()), std::mem::take(&mut blocks.pooled)));
         while !block.is_null() {
             // SAFETY: the whole list is ours now; `next` is read before the block goes.
             unsafe {
@@ -338,9 +358,12 @@ pub(crate) fn trim() -> u64 {
                 give_back(block);
                 block = next;
             }
-            total += classes::size(class) as u64;
         }
+        let bytes = count * classes::size(class) as u64;
+        if classes::size(class) >= LARGE_FROM {
+            LARGE_POOLED.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        total += bytes;
     }
-    POOLED_BYTES.fetch_sub(total, Ordering::Relaxed);
     total
 }

@@ -1,0 +1,103 @@
+//! Where a call runs: compute follows data (SPEC B).
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use weft_ir::Place;
+use weft_runtime::Queue;
+
+use crate::arguments::Arguments;
+use crate::function::Function;
+use crate::{context, device, errors};
+
+/// What decides where a call runs.
+pub(crate) enum Placement {
+    /// No device arrays and no device context.
+    Host,
+    /// NumPy arrays or none, inside a device context.
+    Context(Arc<Queue>),
+    /// Device arrays: where they live.
+    Data(Arc<Queue>),
+}
+
+impl Placement {
+    /// The placement of a call, or why its arguments cannot meet.
+    pub(crate) fn of(py: Python<'_>, function: &Function, call: &Arguments) -> PyResult<Placement> {
+        let context = context::current(py)?;
+        let Some(first) = call.tensors.first() else {
+            return Ok(context.map_or(Placement::Host, Placement::Context));
+        };
+        let queue = first.tensor.queue();
+        if let Some(k) = call.host_array {
+            return Err(mixed(py, function, k, first.k, queue));
+        }
+        if call.tensors.iter().any(|t| **t.tensor.queue() != **queue) {
+            return Err(apart(py, function, call));
+        }
+        if let Some(named) = context.filter(|named| **named != **queue) {
+            warn(py, function, &named, queue)?;
+        }
+        Ok(Placement::Data(queue.clone()))
+    }
+
+    /// The id of the place in a dispatch key. Where data decide, their own words say it.
+    pub(crate) fn id(&self) -> u32 {
+        match self {
+            Placement::Host | Placement::Data(_) => 0,
+            Placement::Context(queue) => device::place_id(queue),
+        }
+    }
+
+    /// The queue of parallel work; the native one on the host.
+    pub(crate) fn queue(&self, py: Python<'_>) -> PyResult<Arc<Queue>> {
+        match self {
+            Placement::Host => weft_runtime::queue_for("native").map_err(|e| errors::from_hal(py, &e)),
+            Placement::Context(queue) | Placement::Data(queue) => Ok(queue.clone()),
+        }
+    }
+
+    /// Where array arguments live, as the passes name it.
+    pub(crate) fn home(&self) -> Place {
+        match self {
+            Placement::Data(queue) if !queue.is_native() => Place::device(queue.filter()),
+            _ => Place::Host,
+        }
+    }
+}
+
+/// NumPy arrays and device arrays in one call (B7).
+fn mixed(py: Python<'_>, function: &Function, host: usize, other: usize, queue: &Queue) -> PyErr {
+    let (host, other) = (&function.parameters[host], &function.parameters[other]);
+    let message = format!(
+        "`{}` was called with the NumPy array `{host}` and with `{other}`, which lives on {queue}: pass \
+         weft.tensor.asarray({host}, device=\"{queue}\"), or weft.tensor.asnumpy({other})",
+        function.name
+    );
+    errors::new(py, "ExecutionPlacementError", message)
+}
+
+/// Arrays of different queues in one call (B3).
+fn apart(py: Python<'_>, function: &Function, call: &Arguments) -> PyErr {
+    let first = call.tensors[0].tensor.queue();
+    let mut message = format!("`{}` was called with arrays of different queues:", function.name);
+    for argument in &call.tensors {
+        let (name, queue) = (&function.parameters[argument.k], argument.tensor.queue());
+        let fix = match **queue == **first {
+            true => String::new(),
+            false => format!(": pass {name}.to_device({}.device)", function.parameters[call.tensors[0].k]),
+        };
+        message.push_str(&format!("\n  `{name}` lives on {}{fix}", device::describe(queue)));
+    }
+    errors::new(py, "ExecutionPlacementError", message)
+}
+
+/// Data win over a context that names another place (B8).
+fn warn(py: Python<'_>, function: &Function, context: &Queue, data: &Queue) -> PyResult<()> {
+    let message = format!(
+        "`{}` runs on {data}, where its arrays live, although the open device_context names {context}",
+        function.name
+    );
+    let class = py.import("weft.errors")?.getattr("PlacementWarning")?;
+    py.import("warnings")?.getattr("warn")?.call1((message, class, 1))?;
+    Ok(())
+}

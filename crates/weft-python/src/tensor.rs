@@ -1,1 +1,0 @@
-//! The tensor door: Python's side of the recorder in `weft-tensor`.

@@ -1,0 +1,73 @@
+"""What every test uses: the one comparison with NumPy, and the devices under test.
+
+`same(ours, theirs)` is the contract in one function: value (floats within documented rounding), type, dtype, shape.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+
+# The most that one elementwise math function may differ from NumPy's (docs/deviations.md), and some for a chain.
+ULPS = 8
+
+
+def same(ours: Any, theirs: Any, ulps: int = ULPS) -> None:
+    """Asserts that a result of Weft is the result of NumPy or CPython: value, type, dtype and shape."""
+    assert type(ours) is type(theirs), f"{type(ours)} is not {type(theirs)}"
+    if isinstance(theirs, tuple):
+        assert len(ours) == len(theirs)
+        for mine, other in zip(ours, theirs):
+            same(mine, other, ulps)
+    elif isinstance(theirs, np.ndarray):
+        assert ours.dtype == theirs.dtype, f"dtype {ours.dtype} is not {theirs.dtype}"
+        assert ours.shape == theirs.shape, f"shape {ours.shape} is not {theirs.shape}"
+        _close(ours, theirs, ulps)
+    elif isinstance(theirs, np.generic):
+        assert ours.dtype == theirs.dtype, f"dtype {ours.dtype} is not {theirs.dtype}"
+        _close(np.asarray(ours), np.asarray(theirs), ulps)
+    elif isinstance(theirs, float):
+        near = math.isclose(ours, theirs, rel_tol=ulps * np.finfo(float).eps, abs_tol=ulps * 5e-324)
+        assert near or (math.isnan(ours) and math.isnan(theirs)), f"{ours!r} is not {theirs!r}"
+    else:
+        assert ours == theirs, f"{ours!r} is not {theirs!r}"
+
+
+def _close(ours: np.ndarray, theirs: np.ndarray, ulps: int) -> None:
+    if theirs.dtype.kind != "f":
+        np.testing.assert_array_equal(ours, theirs)
+        return
+    assert np.array_equal(np.isnan(ours), np.isnan(theirs)), "nan in different places"
+    # Infinite differences of equal infinities are nan: equal is equal.
+    with np.errstate(invalid="ignore", over="ignore"):
+        unit = np.spacing(np.maximum(np.abs(theirs), np.finfo(theirs.dtype).tiny))
+        wrong = ~((ours == theirs) | np.isnan(theirs) | (np.abs(ours - theirs) <= ulps * unit))
+    assert not wrong.any(), f"{ours[wrong][:5]} is not {theirs[wrong][:5]} within {ulps} ulps"
+
+
+def same_as_plain(function: Any, *arguments: Any, ulps: int = ULPS) -> Any:
+    """Calls a jitted function and its plain function; both return the same, or raise the same class."""
+    with np.errstate(all="ignore"):
+        try:
+            expected = function.py_func(*arguments)
+        except Exception as error:
+            with pytest.raises(type(error)):
+                function(*arguments)
+            return None
+    result = function(*arguments)
+    same(result, expected, ulps)
+    return result
+
+
+def device_parameters() -> list[Any]:
+    """Every device under test, by filter string; CUDA is skipped where there is none, loudly."""
+    found = {device.backend for device in weft.devices()}
+    skip = pytest.mark.skip(reason="no CUDA device on this machine")
+    return [
+        pytest.param("native", id="native"),
+        pytest.param("opencl", id="opencl"),
+        pytest.param("cuda", id="cuda", marks=[pytest.mark.cuda] + ([] if "cuda" in found else [skip])),
+    ]
