@@ -6,7 +6,7 @@ use weft_interp::{Failure, Value, run, run_kernel};
 use weft_ir::print::print_module;
 use weft_ir::read::read_module;
 use weft_ir::verify::verify;
-use weft_ir::{Module, Place, Stage};
+use weft_ir::{Module, Place, Stage, TensorType, Type};
 use weft_opt::call::{Call, shown};
 use weft_opt::{passes, reference};
 use weft_passes::PassCx;
@@ -85,13 +85,15 @@ fn work(o: &Options) -> Result<String, String> {
         false => Ok(()),
     };
     check(&m, "as read")?;
+    // Stage `loops` returns arrays in pieces: the types as read say how they belong together.
+    let results = m.entry().results.clone();
     let all: Vec<String> = passes::remaining(m.stage).iter().map(|p| p.to_string()).collect();
     for pass in o.passes.iter().flat_map(|p| if p == "all" { all.clone() } else { vec![p.clone()] }) {
         m = passes::apply(&pass, m, &cx)?;
         check(&m, &pass)?;
     }
     match &o.run {
-        Some(call) => run_call(&m, call),
+        Some(call) => run_call(&m, call, &results),
         None => Ok(print_module(&m, o.spans)),
     }
 }
@@ -105,8 +107,8 @@ fn text_of(file: &str) -> Result<String, String> {
     .map_err(|e| format!("{file}: {e}"))
 }
 
-/// Results (at stage `loops` without what only describes arrays), then what array arguments hold.
-fn run_call(m: &Module, text: &str) -> Result<String, String> {
+/// Results, then what array arguments hold.
+fn run_call(m: &Module, text: &str, types: &[Type]) -> Result<String, String> {
     let call = Call::parse(text).map_err(|e| format!("--run: {e}"))?;
     if call.func != m.entry().name {
         return Err(format!("--run: the entry is @{}", m.entry().name));
@@ -115,15 +117,22 @@ fn run_call(m: &Module, text: &str) -> Result<String, String> {
         Some(sizes) => run_kernel(m, sizes, call.args.clone()).map(|()| vec![]),
         None => run(m, call.args.clone()),
     };
-    let results = match outcome {
-        Ok(results) => results,
+    let mut values = match outcome {
+        Ok(values) => values,
         Err(Failure::Raised { site, args }) => {
             let s = &m.sites[site as usize];
             return Err(format!("{}: {}", s.class.name(), s.message(&args)));
         }
         Err(fault) => return Err(fault.to_string()),
     };
-    let mut out = if m.stage == Stage::Loops { format!("{} results\n", results.len()) } else { shown(&results) + "\n" };
+    if m.stage == Stage::Loops {
+        let mut slots = std::mem::take(&mut values);
+        for ty in types.iter().filter(|ty| **ty != Type::NONE) {
+            let rank = ty.as_tensor().map(TensorType::rank);
+            values.push(Value::implode(&mut slots, rank).map_err(|e| e.to_string())?);
+        }
+    }
+    let mut out = shown(&values) + "\n";
     for (i, arg) in call.args.iter().enumerate().filter(|(_, a)| matches!(a, Value::Array(_))) {
         out += &format!("argument {i}: {}\n", shown(std::slice::from_ref(arg)));
     }

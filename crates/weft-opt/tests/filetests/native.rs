@@ -135,7 +135,7 @@ impl Heap {
     }
 
     fn owned(&mut self, owner: u64) -> Option<&mut Block> {
-        let at = (owner != 0 && owner % 2 == 0).then(|| owner as usize / 2 - 1)?;
+        let at = (owner != 0 && owner.is_multiple_of(2)).then(|| owner as usize / 2 - 1)?;
         self.blocks.get_mut(at)
     }
 

@@ -58,7 +58,17 @@ impl Infer<'_> {
             Op::PyGlobal { path } => self.global(path)?,
             Op::PyUnbound { name } => Abs::Unbound(name.clone()),
             Op::PyAttr { name } => self.attribute(&args[0], name)?,
-            Op::PyBinop { op, .. } => self.binop(*op, &args[0], &args[1])?,
+            Op::PyBinop { op, inplace } => {
+                if *inplace && self.as_tensor(&args[0]).is_some() {
+                    // NumPy would write into the array, which others may see.
+                    let text = op.text();
+                    return Err(self
+                        .refuse(format!("`{text}=` on an array, which writes into it, is not supported yet"))
+                        .label(self.describe(&args[0]))
+                        .help(format!("write `x = x {text} …`, which makes a new array")));
+                }
+                self.binop(*op, &args[0], &args[1])?
+            }
             Op::PyUnary { op } => self.unary(*op, &args[0])?,
             Op::PyCompare { op } => self.compare(*op, &args[0], &args[1])?,
             Op::PyTruth => self.truth(&args[0])?,

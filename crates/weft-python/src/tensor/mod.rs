@@ -29,7 +29,7 @@ pub(crate) struct UsmNdarray {
 }
 
 impl UsmNdarray {
-    fn new(tensor: Tensor) -> UsmNdarray {
+    pub(crate) fn new(tensor: Tensor) -> UsmNdarray {
         UsmNdarray { tensor: Mutex::new(tensor) }
     }
 
