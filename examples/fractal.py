@@ -12,7 +12,6 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-
 import weft
 
 WIDTH, HEIGHT = 1200, 800

@@ -1,7 +1,6 @@
 """Weft in one minute: a function, a kernel and a tensor expression, on whatever devices this machine has."""
 
 import numpy as np
-
 import weft
 from weft import tensor
 

@@ -26,7 +26,7 @@ import weft
 
 guard.watch(weft._core.at_work)
 
-from support import device_parameters
+from support import device_parameters  # noqa: E402 (support imports NumPy, and weft)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -26,6 +26,7 @@ CASES = {
     "creation": lambda x: np.zeros(3),
 }
 
+
 @pytest.fixture
 def at_work(monkeypatch):
     """Returns a function that runs another in the midst of a jitted call, where Weft binds keywords in Python."""

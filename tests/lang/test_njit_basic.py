@@ -39,7 +39,9 @@ def test_dtypes_promote_as_numpy_promotes(dtype):
 
 
 # spec: N1
-@pytest.mark.parametrize("arguments", [(1, 2, 3), (1.5, 2, 3), (True, 2, 3), (np.float32(1.5), 2, 3), (np.int32(7), 2.0, 1)])
+@pytest.mark.parametrize(
+    "arguments", [(1, 2, 3), (1.5, 2, 3), (True, 2, 3), (np.float32(1.5), 2, 3), (np.int32(7), 2.0, 1)]
+)
 def test_scalars_keep_their_family(arguments):
     """Python scalars come back as Python scalars, NumPy scalars as NumPy scalars."""
     same_as_plain(line, *arguments)

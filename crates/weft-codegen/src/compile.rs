@@ -112,14 +112,11 @@ fn with_host<T>(
     func: &Func,
     finish: impl FnOnce(&Module, &Machine, &Unit) -> Result<T>,
 ) -> Result<T> {
-    let t0=std::time::Instant::now();
     let machine = Machine::new(&TargetKind::Host)?;
-    let t1=std::time::Instant::now();
     let context = Context::new();
     let module = Module::new(&context, &func.name, &machine);
     let unit = Unit { ir, module: &module, target: Target::Native, math: Default::default() };
     write_entry(&unit, func)?;
- if std::env::var_os("XT").is_some() { eprintln!("machine {:?} lower {:?}", t1-t0, t1.elapsed()); }
     check(&module)?;
     finish(&module, &machine, &unit)
 }

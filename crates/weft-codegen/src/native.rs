@@ -9,13 +9,9 @@ use crate::mvec::Calls;
 
 /// Optimises and writes an object whose undefined symbols are all in the closed list.
 pub(crate) fn finish(module: &Module, machine: &Machine, math: &Calls) -> Result<Vec<u8>> {
-    let t0=std::time::Instant::now();
     prepare(module, machine, math)?;
-    let t1=std::time::Instant::now();
     let object = machine.emit(module, Emit::Object)?;
-    let t2=std::time::Instant::now();
     check_symbols(&object)?;
- if std::env::var_os("XT").is_some() { eprintln!("opt {:?} emit {:?} check {:?}", t1-t0, t2-t1, t2.elapsed()); }
     Ok(object)
 }
 

@@ -84,7 +84,7 @@ fn apart(py: Python<'_>, function: &Function, call: &Arguments) -> PyErr {
         let (name, queue) = (&function.parameters[argument.k], argument.tensor.queue());
         let fix = match **queue == **first {
             true => String::new(),
-            false => format!(": pass {name}.to_device({}.device)", function.parameters[call.tensors[0].k]),
+            false => format!(": pass {name}.to_device({}.queue)", function.parameters[call.tensors[0].k]),
         };
         message.push_str(&format!("\n  `{name}` lives on {}{fix}", device::describe(queue)));
     }

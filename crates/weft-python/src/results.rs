@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 use weft_ir::{TensorType, Type, Weak};
 use weft_passes::infer::Returns;
-use weft_runtime::{Buffer, Queue};
+use weft_runtime::{Buffer, Queue, UsmKind};
 use weft_tensor::Tensor;
 
 use crate::errors;
@@ -29,8 +29,8 @@ pub(crate) fn slots_of(ty: &Type) -> usize {
 pub(crate) enum Home<'a> {
     /// NumPy arrays.
     NumPy,
-    /// Device arrays on a queue: some argument was one.
-    Queue(&'a Arc<Queue>),
+    /// Device arrays in memory of that kind on a queue: some argument was one.
+    Queue(&'a Arc<Queue>, UsmKind),
 }
 
 /// The Python object of a call's results. Takes the counts that the slots own, also when it fails.
@@ -100,7 +100,13 @@ fn array(
         drop(unsafe { Buffer::from_owner(owner) });
     }
     let fresh = buffer.address() == data;
-    if let Home::Queue(queue) = home {
+    if let Home::Queue(queue, usm) = home {
+        let buffer = match buffer.queue() {
+            Some(_) => buffer,
+            // Host code made it, in plain host memory, for the native queue.
+            // SAFETY: the buffer itself keeps its memory alive.
+            None => unsafe { Buffer::foreign(Some(queue), data, buffer.bytes(), usm, Box::new(buffer)) },
+        };
         let shape = shape.iter().map(|&n| n as i64).collect();
         let tensor = Tensor::stored(shape, ty.dtype, queue.clone(), buffer);
         return Ok(Py::new(py, UsmNdarray::new(tensor))?.into_any());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
-use weft_runtime::{Buffer, HostSpan, Touched, extent};
+use weft_runtime::{Buffer, HostSpan, Touched, UsmKind, extent};
 use weft_tensor::Tensor;
 
 use crate::arguments::Arguments;
@@ -46,7 +46,7 @@ pub(crate) fn run(
     let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
     let outcome = if release { py.detach(work) } else { work() };
     outcome.map_err(|e| errors::from_call(py, &e, &made.sources, &function.name))?;
-    let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(&queue) };
+    let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(&queue, usm.unwrap_or(UsmKind::Device)) };
     to_python(py, &made.results, made.returns, &results, args, home)
 }
 

@@ -17,7 +17,10 @@ struct Plan {
     stages: Stages,
 }
 
-static PLANS: LazyLock<Mutex<HashMap<(u64, String), Arc<Plan>>>> = LazyLock::new(Mutex::default);
+/// Compiled structures, by queue and key.
+type Plans = HashMap<(u64, String), Arc<Plan>>;
+
+static PLANS: LazyLock<Mutex<Plans>> = LazyLock::new(Mutex::default);
 static FLUSHES: AtomicU64 = AtomicU64::new(0);
 
 /// One flush at a time: two threads that look at one pending node must not both compute it.

@@ -88,10 +88,10 @@ pub(crate) fn collect(root: &Arc<Node>) -> Graph {
     // Leaves come first: their parameters define the size symbols that generators refer to.
     for node in &order {
         for operand in &node.pending().map(|p| p.operands).unwrap_or_default() {
-            if let Operand::Tensor(n) = operand {
-                if n.stored().is_some() {
-                    c.leaf(n);
-                }
+            if let Operand::Tensor(n) = operand
+                && n.stored().is_some()
+            {
+                c.leaf(n);
             }
         }
     }

@@ -27,10 +27,10 @@ pub fn record(op: Operation, mut operands: Vec<Operand>) -> Result<Arc<Node>, Te
     let shape = broadcast_sizes(&shapes).ok_or_else(|| TensorError::Value(broadcast_message(&shapes)))?;
     let usm = tensors.iter().map(|t| t.usm).min_by_key(|u| usm_rank(*u)).unwrap_or(first.usm);
     // Exponents decide which routine NumPy uses, so a Python number there is part of the program.
-    if let (Operation::Binary(BinOp::Pow), Some(exponent)) = (&op, operands.get_mut(1)) {
-        if let Operand::Scalar(Type::Py(w), bits) = exponent {
-            *exponent = Operand::Const(constant(*w, *bits));
-        }
+    if let (Operation::Binary(BinOp::Pow), Some(exponent)) = (&op, operands.get_mut(1))
+        && let Operand::Scalar(Type::Py(w), bits) = exponent
+    {
+        *exponent = Operand::Const(constant(*w, *bits));
     }
     let dtype = result_dtype(&op, &operands)?;
     check_weak_ints(&op, &operands, dtype)?;

@@ -10,24 +10,30 @@ use super::module::{Module, c_string};
 use super::target::Machine;
 use crate::error::{CodegenError, Result};
 
-/// Native code up to and including vectorisation.
-pub(crate) const NATIVE: &str = "default<O3>";
+/// Native code up to and including vectorisation. Measured against `default<O3>` on small functions: the same loop speed, 13%
+/// fewer instructions in all (code generation, which both share, is two thirds), and half the passes' time on larger ones.
+///
+/// Loops come in rotated and in SSA form, so neither `loop-rotate` nor an inliner is there. Full unrolling comes before the
+/// vectoriser, so that a loop over a short constant range does not hide the parallel loop around it.
+pub(crate) const NATIVE: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
+loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,slp-vectorizer,\
+instcombine<no-verify-fixpoint>,simplifycfg)";
 
-/// PTX, after linking libdevice.
-pub(crate) const PTX: &str = "globaldce,nvvm-reflect,default<O3>";
+/// PTX, after linking libdevice: its conditions on the target are decided before everything else.
+pub(crate) const PTX: &str = "globaldce,nvvm-reflect,default<O2>";
 
-/// SPIR-V: the driver optimises; we only clean up.
-pub(crate) const SPIRV: &str = "default<O2>";
+/// SPIR-V: the driver's compiler optimises; we only remove what lowering repeats, and make nothing it would not know.
+pub(crate) const SPIRV: &str = "function(sroa,early-cse,simplifycfg,loop-mssa(licm))";
 
 /// Runs a pipeline in LLVM's text form.
 pub(crate) fn run(module: &Module, machine: &Machine, passes: &str) -> Result<()> {
-    let over = std::env::var("XPASSES"); let passes = c_string(over.as_deref().unwrap_or(passes));
+    let passes = c_string(passes);
     // SAFETY: module and machine are alive; options are ours; an error's message is freed by its own function.
     unsafe {
         let options = LLVMCreatePassBuilderOptions();
         LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
         LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
-        LLVMPassBuilderOptionsSetLoopInterleaving(options, std::env::var_os("XNOINT").is_none() as i32);
+        LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
         let error = LLVMRunPasses(module.raw, passes.as_ptr(), machine.raw, options);
         LLVMDisposePassBuilderOptions(options);
         if !error.is_null() {

@@ -102,7 +102,7 @@ impl Machine {
                 triple.as_ptr(),
                 cpu.as_ptr(),
                 features.as_ptr(),
-                match std::env::var("XOPT").as_deref() { Ok("0") => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone, Ok("1") => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess, Ok("3") => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive, _=>LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault},
+                LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
                 LLVMRelocMode::LLVMRelocPIC,
                 LLVMCodeModel::LLVMCodeModelSmall,
             )

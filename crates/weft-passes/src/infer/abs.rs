@@ -89,10 +89,10 @@ impl Infer<'_> {
                 let Some(ty) = const_type(c).filter(|t| *t != Type::NONE) else {
                     return Err(self.refuse(format!("{} cannot be a run-time value here", self.describe(a))));
                 };
-                if let Const::Int(v) = c {
-                    if *v < INT64.0 || *v > INT64.1 {
-                        return Err(self.overflow(format!("Python int {v} does not fit in 64 bits")));
-                    }
+                if let Const::Int(v) = c
+                    && (*v < INT64.0 || *v > INT64.1)
+                {
+                    return Err(self.overflow(format!("Python int {v} does not fit in 64 bits")));
                 }
                 Ok(self.emit(Op::Const { value: c.clone() }, &[], ty))
             }

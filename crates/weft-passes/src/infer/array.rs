@@ -37,7 +37,7 @@ impl<'r> Infer<'r> {
         if op == UnaryOp::Not {
             return self.logical_not(a);
         }
-        self.elementwise(&[a.clone()], None, ZeroD::Scalar, &mut |s, e| s.scalar_unary(op, &e[0]))
+        self.elementwise(std::slice::from_ref(a), None, ZeroD::Scalar, &mut |s, e| s.scalar_unary(op, &e[0]))
     }
 
     /// `a op b`, a comparison of anything.

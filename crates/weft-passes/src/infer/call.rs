@@ -20,7 +20,7 @@ impl Infer<'_> {
             Resolved::Const(c) => Ok(Abs::Const(c)),
             Resolved::Scalar(dtype, c) => {
                 let weak = Abs::Const(c);
-                Ok(Abs::Value(self.to_dtype(&weak, dtype)?))
+                Ok(Abs::Value(self.as_dtype(&weak, dtype)?))
             }
             Resolved::Function(name) => Ok(Abs::Function(name)),
             Resolved::Missing { nearest } => {
@@ -192,7 +192,7 @@ impl Infer<'_> {
 
     fn builtin_abs(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
         if self.as_tensor(x).is_some() || matches!(self.type_of(x), Some(Type::Num(_))) {
-            return self.call(&Abs::Function("numpy.absolute".into()), &[x.clone()], &[]);
+            return self.call(&Abs::Function("numpy.absolute".into()), std::slice::from_ref(x), &[]);
         }
         match self.as_weak(x) {
             Some(Weak::Float) => {
@@ -229,7 +229,7 @@ impl Infer<'_> {
                 (Some(_), Some(_)) => (self.pyint(a)?, self.pyint(&best)?),
                 _ => {
                     let d = self.meet(a, &best)?;
-                    (self.to_dtype(a, d)?, self.to_dtype(&best, d)?)
+                    (self.as_dtype(a, d)?, self.as_dtype(&best, d)?)
                 }
             };
             let ty = self.out.ty(x).clone();

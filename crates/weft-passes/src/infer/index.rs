@@ -103,7 +103,7 @@ impl Infer<'_> {
         if is_float && dtype.is_int() {
             return self.float_into_int(v, dtype);
         }
-        self.to_dtype(v, dtype)
+        self.as_dtype(v, dtype)
     }
 
     /// NumPy refuses floats that no integer of the dtype can hold.
@@ -180,7 +180,7 @@ impl Infer<'_> {
                 return Err(Diagnostic::new(ErrorKind::Index, self.span, message));
             }
             wrap |= self.range(i).0 < 0;
-            places.push(self.to_dtype(i, DType::I64)?);
+            places.push(self.as_dtype(i, DType::I64)?);
         }
         Ok((t, places, wrap))
     }

@@ -11,7 +11,7 @@ const NEGATIVE_POWER: &str = "Integers to negative integer powers are not allowe
 impl Infer<'_> {
     /// NumPy's `a ** b` in `dtype`.
     pub(super) fn numpy_pow(&mut self, a: &Abs, b: &Abs, dtype: DType) -> Result<Abs, Diagnostic> {
-        let x = self.to_dtype(a, dtype)?;
+        let x = self.as_dtype(a, dtype)?;
         let ty = Type::Num(dtype);
         if dtype.is_int() {
             return self.numpy_int_pow(x, b, dtype);
@@ -32,7 +32,7 @@ impl Infer<'_> {
             let one = self.constant(Const::Float(1.0), ty.clone());
             return Ok(Abs::Value(self.emit(Op::Div, &[one, x], ty)));
         }
-        let y = self.to_dtype(b, dtype)?;
+        let y = self.as_dtype(b, dtype)?;
         Ok(Abs::Value(self.emit(Op::Pow, &[x, y], ty)))
     }
 
@@ -46,7 +46,7 @@ impl Infer<'_> {
                 return Ok(Abs::Value(self.emit(Op::Mul, &[x, x], ty)));
             }
         }
-        let y = self.to_dtype(b, dtype)?;
+        let y = self.as_dtype(b, dtype)?;
         if !matches!(b, Abs::Const(_)) && self.range(b).0 < 0 {
             self.hoisted(y, |s| {
                 let zero = s.constant(Const::Int(0), ty.clone());

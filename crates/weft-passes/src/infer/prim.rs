@@ -33,7 +33,7 @@ impl Infer<'_> {
     /// A float function: ints become the float NumPy computes in.
     fn math(&mut self, op: Op, x: &Abs) -> Result<Abs, Diagnostic> {
         let dtype = self.element_dtype(x)?;
-        let v = self.to_dtype(x, float_function(dtype))?;
+        let v = self.as_dtype(x, float_function(dtype))?;
         let ty = self.out.ty(v).clone();
         Ok(Abs::Value(self.emit(op, &[v], ty)))
     }
@@ -56,7 +56,7 @@ impl Infer<'_> {
     /// Both values in the dtype where they meet.
     fn met(&mut self, x: &Abs, y: &Abs) -> Result<(ValueId, ValueId, Type), Diagnostic> {
         let dtype = self.meet(x, y)?;
-        Ok((self.to_dtype(x, dtype)?, self.to_dtype(y, dtype)?, Type::Num(dtype)))
+        Ok((self.as_dtype(x, dtype)?, self.as_dtype(y, dtype)?, Type::Num(dtype)))
     }
 
     fn choose(&mut self, op: Op, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
@@ -65,7 +65,7 @@ impl Infer<'_> {
     }
 
     fn select(&mut self, c: &Abs, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
-        let c = self.to_dtype(c, DType::Bool)?;
+        let c = self.as_dtype(c, DType::Bool)?;
         let (x, y, ty) = self.met(x, y)?;
         Ok(Abs::Value(self.emit(Op::Select, &[c, x, y], ty)))
     }

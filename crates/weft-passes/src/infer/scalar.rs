@@ -43,8 +43,8 @@ impl Infer<'_> {
         if op == BinOp::Pow {
             return self.numpy_pow(a, b, dtype);
         }
-        let x = self.to_dtype(a, dtype)?;
-        let y = self.to_dtype(b, dtype)?;
+        let x = self.as_dtype(a, dtype)?;
+        let y = self.as_dtype(b, dtype)?;
         let Some(op) = Op::from_binop(op) else { return Err(self.not_defined(op, a, b)) };
         Ok(Abs::Value(self.emit(op, &[x, y], Type::Num(dtype))))
     }
@@ -125,10 +125,10 @@ impl Infer<'_> {
 
     /// Python ints: folded where known, unchecked where the range proves it, checked otherwise.
     pub(super) fn int_binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
-        if let (Abs::Const(Const::Int(x)), Abs::Const(Const::Int(y))) = (a, b) {
-            if let Some(v) = fold(op, *x, *y) {
-                return Ok(Abs::Const(Const::Int(v)));
-            }
+        if let (Abs::Const(Const::Int(x)), Abs::Const(Const::Int(y))) = (a, b)
+            && let Some(v) = fold(op, *x, *y)
+        {
+            return Ok(Abs::Const(Const::Int(v)));
         }
         match op {
             BinOp::Pow => return self.int_pow(a, b),
@@ -299,10 +299,10 @@ impl Infer<'_> {
         if matches!(is, CmpOp::In | CmpOp::NotIn) {
             return Err(self.refuse(format!("`{}` is not supported yet", is.text())));
         }
-        if let (Abs::Const(x), Abs::Const(y)) = (a, b) {
-            if let Some(r) = fold_compare(is, x, y) {
-                return Ok(Abs::Const(Const::Bool(r)));
-            }
+        if let (Abs::Const(x), Abs::Const(y)) = (a, b)
+            && let Some(r) = fold_compare(is, x, y)
+        {
+            return Ok(Abs::Const(Const::Bool(r)));
         }
         if let (Some(x), Some(y)) = (self.as_weak(a), self.as_weak(b)) {
             let (x, y) = if x == Weak::Float || y == Weak::Float {
@@ -316,7 +316,7 @@ impl Infer<'_> {
         let weak_int = [a, b].iter().any(|x| self.as_weak(x) == Some(Weak::Int));
         let common = self.meet(a, b)?;
         let dtype = if weak_int && !common.is_float() { DType::I64 } else { common };
-        let (x, y) = (self.to_dtype(a, dtype)?, self.to_dtype(b, dtype)?);
+        let (x, y) = (self.as_dtype(a, dtype)?, self.as_dtype(b, dtype)?);
         Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)))
     }
 

@@ -255,7 +255,7 @@ impl Infer<'_> {
 
     fn coerce(&mut self, a: &Abs, ty: &Type) -> Result<ValueId, Diagnostic> {
         match ty {
-            Type::Num(d) => self.to_dtype(a, *d),
+            Type::Num(d) => self.as_dtype(a, *d),
             Type::Py(Weak::Float) => self.pyfloat(a),
             Type::Py(Weak::Int) => self.pyint(a),
             _ => self.materialise(a),

@@ -11,7 +11,7 @@ const EXACT: (i128, i128) = (-(1 << 53), 1 << 53);
 
 impl Infer<'_> {
     /// A scalar as a value of `dtype`. Weak ints are range-checked where the dtype is narrower.
-    pub(super) fn to_dtype(&mut self, a: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
+    pub(super) fn as_dtype(&mut self, a: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
         if !dtype.is_supported() {
             let name = dtype.numpy_name();
             return Err(self.refuse(format!("this computes in {name}, which Weft does not support yet")));
@@ -81,7 +81,7 @@ impl Infer<'_> {
     /// A strong scalar with the default dtype of a weak one; strong ones stay.
     pub(super) fn strengthen(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
         match self.as_weak(a) {
-            Some(w) => self.to_dtype(a, w.default_dtype()),
+            Some(w) => self.as_dtype(a, w.default_dtype()),
             None => self.materialise(a),
         }
     }
@@ -89,10 +89,11 @@ impl Infer<'_> {
     /// A Python number as pyfloat. Ints a double cannot hold exactly are refused at run time: Python would compare
     /// and divide them exactly.
     pub(super) fn exact_pyfloat(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
-        if let Abs::Const(Const::Int(v)) = a {
-            if *v >= EXACT.0 && *v <= EXACT.1 {
-                return Ok(self.constant(Const::Float(*v as f64), Type::PYFLOAT));
-            }
+        if let Abs::Const(Const::Int(v)) = a
+            && *v >= EXACT.0
+            && *v <= EXACT.1
+        {
+            return Ok(self.constant(Const::Float(*v as f64), Type::PYFLOAT));
         }
         let v = self.materialise(a)?;
         if self.as_weak(a) == Some(Weak::Int) {

@@ -8,8 +8,7 @@ use super::array::Array;
 use super::{Lower, cost};
 use weft_diag::Diagnostic;
 use weft_ir::attr::Unit;
-use weft_ir::build::machine_type;
-use weft_ir::{Dim, Layout, Op, OpId, RegionId, Type, ValueId};
+use weft_ir::{Dim, Layout, Op, OpId, Type, ValueId};
 
 /// The iteration space of one op.
 struct Space {
@@ -98,6 +97,7 @@ impl Lower<'_> {
                 position[k] = i;
             }
         }
+        self.position.clone_from(&position);
         let body = self.r.src.region(data.regions[0]).clone();
         for ((&v, &arg), input) in data.operands.iter().zip(&body.args).zip(inputs) {
             let Some(a) = input else {
@@ -123,38 +123,10 @@ impl Lower<'_> {
                     let message = "an elementwise body that always raises reached `loops`";
                     return Err(Diagnostic::internal(inner.span, message));
                 }
-                _ => self.body_op(op, &position)?,
+                _ => self.op(op)?,
             }
         }
         Ok(())
-    }
-
-    /// A scalar op of a body; positions become indices wherever they stand.
-    fn body_op(&mut self, op: OpId, position: &[ValueId]) -> Result<(), Diagnostic> {
-        let data = self.r.src.op(op).clone();
-        match data.op {
-            Op::NtPosition { dim } => {
-                self.r.set(data.results[0], position[dim as usize]);
-                Ok(())
-            }
-            _ if data.regions.is_empty() => self.op(op),
-            _ => {
-                let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.r.get(v)).collect();
-                let types: Vec<Type> = data.results.iter().map(|&v| machine_type(self.r.src.ty(v))).collect();
-                let mut regions: Vec<RegionId> = vec![];
-                for &old in &data.regions {
-                    let (new, ()) = self.nested(|l| {
-                        for &a in &l.r.src.region(old).args {
-                            l.r.arg(a, machine_type(l.r.src.ty(a)));
-                        }
-                        l.r.src.region(old).ops.iter().try_for_each(|&inner| l.body_op(inner, position))
-                    })?;
-                    regions.push(new);
-                }
-                self.r.emit(op, data.op, &operands, &types, &regions);
-                Ok(())
-            }
-        }
     }
 
     /// Where an array's element for this item is, broadcast dimensions left out.

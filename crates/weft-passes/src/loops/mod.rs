@@ -63,6 +63,8 @@ struct Lower<'s> {
     proved: Vec<(Dim, Dim)>,
     /// Where ops at the cursor run.
     place: Place,
+    /// Index of each dimension, inside an elementwise body that asks for them.
+    position: Vec<ValueId>,
     /// Indices and sizes of the launch, inside a kernel.
     items: Vec<(ValueId, ValueId)>,
 }
@@ -76,7 +78,7 @@ impl<'s> Lower<'s> {
         let mut r = Rebuild::new(f);
         r.dst.symbols = 0;
         let (arrays, sizes) = (BTreeMap::new(), BTreeMap::new());
-        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, items: vec![] }
+        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, position: vec![], items: vec![] }
     }
 
     /// One slot per scalar, `2 + 2·rank` per array.
@@ -110,6 +112,7 @@ impl<'s> Lower<'s> {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
                 self.r.set(data.results[0], size);
             }
+            Op::NtPosition { dim } => self.r.set(data.results[0], self.position[dim as usize]),
             Op::NtItem => {
                 let mem = self.array(data.operands[0]).mem;
                 let zero = self.r.b().i64(0);

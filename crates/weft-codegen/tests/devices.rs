@@ -1,0 +1,192 @@
+//! Device code is accepted by the tools that will read it: `ptxas` (where `WEFT_PTXAS` names it) and `spirv-val`.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::module;
+use weft_codegen::{CodegenError, DeviceTarget, compile_kernels, inspect, ptx};
+
+fn sm_90() -> DeviceTarget {
+    DeviceTarget::Ptx { arch: "sm_90".into() }
+}
+
+fn temporary(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("weft-{}-{name}", std::process::id()));
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn accepted(tool: &mut Command, what: &str) {
+    let out = tool.output().unwrap();
+    assert!(out.status.success(), "{what}: {}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+}
+
+/// PTX of a module, assembled if there is an assembler.
+fn ptx_of(name: &str, text: &str) -> String {
+    let code = compile_kernels(&module(text), &sm_90()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let ptx = String::from_utf8(code.text_or_binary).unwrap();
+    for kernel in &code.kernels {
+        assert!(ptx.contains(&format!(".entry {}(", kernel.name)), "{ptx}");
+    }
+    if let Some(ptxas) = std::env::var_os("WEFT_PTXAS") {
+        let file = temporary(&format!("{name}.ptx"), ptx.as_bytes());
+        accepted(Command::new(ptxas).args(["-arch=sm_90", "-o", "/dev/null"]).arg(file), &ptx);
+    }
+    ptx
+}
+
+/// SPIR-V of a module, validated.
+fn spirv_of(name: &str, text: &str) -> String {
+    let m = module(text);
+    let code = compile_kernels(&m, &DeviceTarget::SpirV).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let file = temporary(&format!("{name}.spv"), &code.text_or_binary);
+    let listing = inspect(&m, "spirv").unwrap();
+    match Command::new("spirv-val").args(["--target-env", "spv1.4"]).arg(&file).output() {
+        Ok(out) => assert!(out.status.success(), "{}\n{listing}", String::from_utf8_lossy(&out.stderr)),
+        Err(e) => panic!("spirv-val cannot be run (install spirv-tools): {e}"),
+    }
+    listing
+}
+
+fn has_libdevice() -> bool {
+    let found = ptx::find_libdevice();
+    if let Err(e) = &found {
+        eprintln!("SKIPPED: {e}");
+    }
+    found.is_ok()
+}
+
+fn elementwise(t: &str, body: &str) -> String {
+    format!(
+        "weft 1 stage loops
+func @f() {{ return() }}
+kernel @f.k0(%n: i32, %w: {t}, %a: mem<{t}, global>, %b: mem<{t}, global>, %o: mem<{t}, global>) {{
+  simt.items(%n) {{ ^(%i: i32):
+    %x = mem.load(%a, %i) <{{unit=\"element\"}}> : {t}
+    %y = mem.load(%b, %i) <{{unit=\"element\"}}> : {t}
+    {body}
+    mem.store(%r, %o, %i) <{{unit=\"element\"}}>
+    yield()
+  }}
+  return()
+}}
+"
+    )
+}
+
+#[test]
+fn plain_arithmetic_is_never_fused() {
+    for t in ["f32", "f64"] {
+        let body = format!("%t = arith.mul(%x, %y) : {t} %u = arith.add(%t, %w) : {t} %v = arith.div(%u, %y) : {t} %r = math.sqrt(%v) : {t}");
+        let ptx = ptx_of(&format!("plain-{t}"), &elementwise(t, &body));
+        for instruction in ["mul.rn", "add.rn", "div.rn", "sqrt.rn"] {
+            assert!(ptx.contains(&format!("{instruction}.{t}")), "{ptx}");
+        }
+        assert!(!ptx.contains("fma"), "{ptx}");
+        let listing = spirv_of(&format!("plain-{t}"), &elementwise(t, &body));
+        assert!(listing.contains("ContractionOff"), "{listing}");
+        assert!(listing.contains("OpFDiv %"), "{listing}");
+    }
+}
+
+#[test]
+fn math_is_libdevices_and_opencls() {
+    for t in ["f32", "f64"] {
+        let body = format!(
+            "%s = math.sin(%x) : {t} %c = math.cos(%s) : {t} %e = math.exp(%c) : {t} %l = math.log(%e) : {t} %r = arith.pow(%l, %y) : {t}"
+        );
+        let listing = spirv_of(&format!("math-{t}"), &elementwise(t, &body));
+        for name in ["sin", "cos", "exp", "log", "pow"] {
+            assert!(listing.contains(&format!(" {name} ")), "{name}\n{listing}");
+        }
+        if has_libdevice() {
+            let ptx = ptx_of(&format!("math-{t}"), &elementwise(t, &body));
+            assert!(!ptx.contains("__nv_") && !ptx.contains("__nvvm_reflect"), "{ptx}");
+        }
+    }
+}
+
+#[test]
+fn numpys_division_and_casts_compile_everywhere() {
+    let ints = "%q = arith.floordiv(%x, %y) : i64 %m = arith.mod(%x, %y) : i64 %p = arith.pow(%q, %m) : i64
+        %h = arith.shl(%p, %y) : i64 %g = arith.shr(%h, %w) : i64 %a1 = arith.abs(%g) : i64 %f = arith.cast(%a1) : f32
+        %b1 = arith.cast(%f) : bool %i2 = arith.cast(%f) : i64 %r = arith.select(%b1, %i2, %q) : i64";
+    let floats = "%q = arith.floordiv(%x, %y) : T %m = arith.mod(%x, %y) : T %n1 = arith.min(%q, %m) : T
+        %i2 = arith.cast(%n1) : i32 %f = arith.cast(%i2) : T %r = arith.max(%f, %w) : T";
+    for (t, body) in [("i64", ints), ("f32", floats), ("f64", floats)] {
+        let text = elementwise(t, &body.replace('T', t));
+        spirv_of(&format!("numpy-{t}"), &text);
+        if t == "i64" || has_libdevice() {
+            ptx_of(&format!("numpy-{t}"), &text);
+        }
+    }
+}
+
+const MANY_DIMENSIONS: &str = r#"weft 1 stage loops
+func @f() { return() }
+kernel @f.k0(%a: i64, %b: i64, %c: i64, %d: i64, %flag: bool, %o: mem<bool, global>) {
+  simt.items(%a, %b, %c, %d) { ^(%i: i64, %j: i64, %k: i64, %l: i64):
+    %t = arith.mul(%i, %b) : i64
+    %u = arith.add(%t, %j) : i64
+    %v = arith.mul(%u, %c) : i64
+    %w = arith.add(%v, %k) : i64
+    %x = arith.mul(%w, %d) : i64
+    %y = arith.add(%x, %l) : i64
+    mem.store(%flag, %o, %y) <{unit="byte"}>
+    yield()
+  }
+  return()
+}
+"#;
+
+const RAISES: &str = r#"weft 1 stage loops
+site 0 = ValueError "no"
+site 1 = IndexError "index {i} is out of bounds for size {i}"
+site 2 = OverflowError "{i} {i}"
+func @f() { return() }
+kernel @f.k0(%n: i64, %m: i64, %p: mem<i64, global>, %o: mem<f32, global>) {
+  simt.items(%n) { ^(%i: i64):
+    %j = mem.load(%p, %i) <{unit="element"}> : i64
+    %j2 = arith.checked(%j, %j) <{op="+", site=2}> : i64
+    %c = arith.cmp(%j2, %m) <{is=">="}> : bool
+    scf.if(%c) { raise(%j2, %m) <{site=1}> } { yield() }
+    %zero = arith.const() <{value=0}> : i64
+    %d = arith.cmp(%j2, %zero) <{is="<"}> : bool
+    scf.if(%d) { return() } { yield() }
+    %one = arith.const() <{value=1.0}> : f32
+    %s = scf.for(%zero, %j2, %i, %one) { ^(%k: i64, %acc: f32):
+      %t = arith.add(%acc, %one) : f32
+      yield(%t)
+    } : f32
+    mem.store(%s, %o, %j2) <{unit="element"}>
+    yield()
+  }
+  return()
+}
+"#;
+
+#[test]
+fn any_number_of_dimensions_and_raises_compile_everywhere() {
+    spirv_of("dims", MANY_DIMENSIONS);
+    let ptx = ptx_of("dims", MANY_DIMENSIONS);
+    assert!(ptx.contains("%tid.z") && ptx.contains("%tid.y") && ptx.contains("%tid.x"), "{ptx}");
+    let ptx = ptx_of("raises", RAISES);
+    assert!(ptx.contains("min.u64"), "{ptx}");
+    let listing = spirv_of("raises", RAISES);
+    assert!(listing.contains("OpAtomicUMin"), "{listing}");
+}
+
+#[test]
+fn what_a_device_cannot_do_is_refused_by_name() {
+    let text = elementwise("f16", "%r = math.sin(%x) : f16 @10:20");
+    for (target, name) in [(sm_90(), "CUDA devices"), (DeviceTarget::SpirV, "OpenCL devices")] {
+        match compile_kernels(&module(&text), &target) {
+            Err(CodegenError::Unsupported { op, target, span }) => {
+                assert_eq!((op.as_str(), target, span.start, span.end), ("math.sin : f16", name, 10, 20));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

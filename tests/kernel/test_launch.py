@@ -1,0 +1,167 @@
+"""`@weft.kernel`: launches, index spaces and arguments, on every device."""
+
+import numpy as np
+import pytest
+
+import weft
+from support import same
+
+
+@weft.kernel
+def scale(a, b, factor):
+    i = weft.get_global_id(0)
+    b[i] = a[i] * factor
+
+
+@weft.kernel
+def outer(a, b, c):
+    i = weft.get_global_id(0)
+    j = weft.get_global_id(1)
+    c[i, j] = a[i] * 10 + b[j]
+
+
+@weft.kernel
+def positions(c):
+    i = weft.get_global_id(0)
+    j = weft.get_global_id(1)
+    k = weft.get_global_id(2)
+    c[i, j, k] = (i * weft.get_global_size(1) + j) * weft.get_global_size(2) + k
+
+
+# spec: K1, B6
+def test_one_dimension(device):
+    a, b = np.linspace(0, 1, 1000), np.zeros(1000)
+    with weft.device_context(device):
+        scale[1000](a, b, 3.0)
+    same(b, a * 3.0)
+
+
+# spec: K1, K2
+def test_two_dimensions(device):
+    a, b, c = np.arange(7.0), np.arange(5.0), np.zeros((7, 5))
+    with weft.device_context(device):
+        outer[c.shape](a, b, c)
+    same(c, a[:, None] * 10 + b)
+
+
+# spec: K1, K2, K5
+def test_three_dimensions_are_row_major(device):
+    c = np.zeros((3, 4, 5), np.int64)
+    with weft.device_context(device):
+        positions[c.shape](c)
+    same(c, np.arange(60).reshape(3, 4, 5))
+
+
+# spec: K1
+def test_local_sizes(device):
+    a, b = np.arange(10.0), np.zeros(10)
+    with weft.device_context(device):
+        scale[10, weft.DEFAULT_LOCAL_SIZE](a, b, 2.0)
+        same(b, a * 2.0)
+        # Local does not divide global.
+        scale[(10,), (4,)](a, b, 3.0)
+        same(b, a * 3.0)
+
+
+# spec: K2
+def test_ifs_and_loops(device):
+    @weft.kernel
+    def powers(a, b, n):
+        i = weft.get_global_id(0)
+        value = 1.0
+        for k in range(n):
+            if k % 2 == 0:
+                value = value * a[i]
+            else:
+                value = value + 1.0
+        b[i] = value
+
+    a, b = np.linspace(-1, 1, 50), np.zeros(50)
+    expected = np.ones(50)
+    for k in range(5):
+        expected = expected * a if k % 2 == 0 else expected + 1.0
+    with weft.device_context(device):
+        powers[50](a, b, 5)
+    same(b, expected)
+
+
+# spec: K1
+def test_an_empty_launch_does_nothing(device):
+    a, b = np.zeros(0), np.zeros(0)
+    with weft.device_context(device):
+        scale[0](a, b, 2.0)
+
+
+# spec: B6
+def test_only_written_arrays_are_copied_back(device):
+    a, b = np.arange(1000.0), np.zeros(1000)
+    with weft.device_context(device):
+        scale[1000](a, b, 2.0)
+        with weft.trace() as trace:
+            scale[1000](a, b, 2.0)
+    assert len(trace.launches) == 1
+    if device == "native":
+        assert not trace.copies
+    else:
+        assert [c.bytes for c in trace.copies] == [8000, 8000, 8000]
+        assert [c.name for c in trace.copies].count("device to host") == 1
+
+
+# spec: B6
+def test_strided_arrays(device):
+    base, out = np.arange(20.0), np.full(20, -1.0)
+    with weft.device_context(device):
+        scale[10](base[::2], out[::-2], 2.0)
+    expected = np.full(20, -1.0)
+    expected[::-2] = base[::2] * 2.0
+    same(out, expected)
+
+
+# spec: B6
+def test_numpy_arrays_outside_a_context_are_refused():
+    with pytest.raises(weft.ExecutionPlacementError, match="`a` is a NumPy array.*device_context") as caught:
+        scale[10](np.zeros(10), np.zeros(10), 1.0)
+    assert isinstance(caught.value, TypeError)
+
+
+# spec: K1
+def test_a_bare_call_says_how_to_launch():
+    with pytest.raises(TypeError, match=r"scale\[global_size\]\(a, b, factor\)"):
+        scale(np.zeros(10), np.zeros(10), 1.0)
+
+
+# spec: K1
+@pytest.mark.parametrize(
+    ("size", "error"),
+    [((), ValueError), ((1, 2, 3, 4), ValueError), (-1, ValueError), ("a", TypeError), (1.5, TypeError), ((4, (2, 2)), ValueError)],
+)
+def test_sizes_that_cannot_be(size, error):
+    with pytest.raises(error):
+        scale[size]
+
+
+# spec: K2
+def test_work_item_functions_mean_nothing_outside():
+    with pytest.raises(RuntimeError, match="inside a @weft.kernel"):
+        weft.get_global_id(0)
+
+
+# spec: K1, B3
+def test_tensors_run_where_they_live(device):
+    x = weft.tensor.asarray(np.arange(100.0), device=device)
+    y = weft.tensor.zeros(100, device=device)
+    with weft.trace() as trace:
+        scale[100](x, y, 3.0)
+    assert not trace.copies and [item.device.split(":")[0] for item in trace.launches] == [device]
+    same(weft.tensor.asnumpy(y), np.arange(100.0) * 3.0)
+
+
+# spec: T5
+def test_pending_operations_do_not_see_later_writes(device):
+    x = weft.tensor.asarray(np.arange(10.0), device=device)
+    y = weft.tensor.zeros(10, device=device)
+    before = y + 1.0
+    scale[10](x, y, 3.0)
+    after = y + 1.0
+    same(weft.tensor.asnumpy(before), np.ones(10))
+    same(weft.tensor.asnumpy(after), np.arange(10.0) * 3.0 + 1.0)
