@@ -2,7 +2,7 @@
 
 import random
 
-from measure import Result, collect, in_fresh_process, result, version
+from measure import Result, collect, in_fresh_process, ratios, result, version
 
 PROCESSES = 10
 NUMBA_PROCESSES = 3  # each takes seconds
@@ -70,5 +70,7 @@ def run() -> list[Result]:
         results += [
             result("Numba: first compile in a process", "ms", numba["first"], 1e3),
             result("Numba: second compile", "ms", numba["second"], 1e3),
+            result("first compile: faster than Numba", "×", ratios(numba["first"], weft["first"])),
+            result("second compile: faster than Numba", "×", ratios(numba["second"], weft["second"])),
         ]
     return results

@@ -1,8 +1,8 @@
 """What all benchmarks share: a result and its budget, ways to measure, and the machine in words.
 
-Figures are medians with their quartiles. Contenders are run in turns, in a random order, and compared turn by turn. Work
-of one thread is measured in CPU time (of all threads of the process, so that nobody hides work in another one): on a quiet
-machine it is the time a clock shows, and on a busy one it does not count the waiting.
+Figures are medians with their quartiles. Contenders are run in turns, in a random order, and compared turn by turn.
+Work of one thread is measured in CPU time, of all threads of the process, so that nobody hides work in another one:
+on a quiet machine that is the time a clock shows, and on a busy one it leaves out the waiting.
 """
 
 from __future__ import annotations

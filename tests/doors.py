@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 import weft
 
 Arrays = dict[str, np.ndarray]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import weft
 
 # The most that one elementwise math function may differ from NumPy's (docs/deviations.md), and some for a chain.

@@ -6,12 +6,11 @@ import sys
 import threading
 from pathlib import Path
 
+import guard
 import numpy as np
 import pytest
-from numpy import cos, where
-
-import guard
 import weft
+from numpy import cos, where
 from support import same
 from weft import _binding
 

@@ -6,7 +6,6 @@ comparisons and sqrt are exact; the other functions are within 4 ulps of NumPy's
 
 import numpy as np
 import pytest
-
 import weft
 from doors import DOORS, jitted, kernelised, plain
 from support import same

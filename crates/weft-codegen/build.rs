@@ -41,7 +41,9 @@ fn link_llvm() -> Result<(), String> {
         format!("Weft needs LLVM 22 and `{config}` cannot be run: install llvm-22-dev, or set LLVM_CONFIG to its llvm-config")
     })?;
     if !version.starts_with("22.") {
-        return Err(format!("Weft needs LLVM 22, but `{config}` is LLVM {version}: set LLVM_CONFIG to the llvm-config of LLVM 22"));
+        return Err(format!(
+            "Weft needs LLVM 22, but `{config}` is LLVM {version}: set LLVM_CONFIG to the llvm-config of LLVM 22"
+        ));
     }
     let mut args = vec!["--link-static", "--libs"];
     args.extend(COMPONENTS);

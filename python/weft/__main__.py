@@ -46,7 +46,8 @@ def doctor() -> int:
     """Says what was looked for, what was found, and what to do about what was not."""
     import numpy
 
-    print(f"weft {weft.__version__}, Python {platform.python_version()}, NumPy {numpy.__version__}, {platform.machine()}")
+    python = platform.python_version()
+    print(f"weft {weft.__version__}, Python {python}, NumPy {numpy.__version__}, {platform.machine()}")
     for report in _core.backend_reports():
         state = report["found"] or "not available"
         print(f"\n{report['backend']}: {state}")

@@ -25,7 +25,7 @@ def binder(function: FunctionType) -> Callable[..., tuple[Any, ...]]:
     exec(f"def twin({', '.join(parts)}): return {result}", scope)
     twin: FunctionType = scope["twin"]
     twin.__defaults__ = function.__defaults__
-    twin.__kwdefaults__ = function.__kwdefaults__  # type: ignore[assignment]
+    twin.__kwdefaults__ = function.__kwdefaults__
     twin.__name__ = function.__name__
     twin.__qualname__ = function.__qualname__
     return twin

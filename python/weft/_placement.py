@@ -12,7 +12,7 @@ _current: ContextVar[_core.Queue] = ContextVar("weft.device_context")
 _core.set_context_variable(_current)
 
 
-class device_context:  # noqa: N801 (a context manager, named as a function)
+class device_context:
     """`with weft.device_context(where):` offloads jitted calls on NumPy arrays to a device.
 
     `where` is a filter string (`"cuda"`, `"opencl:cpu:0"`), a `Device` or a `Queue`. Contexts nest; the innermost wins,

@@ -68,12 +68,14 @@ def capture(function: FunctionType, source: str | None) -> Source:
 
 def _command_line() -> list[str]:
     """The program of `python -c`."""
-    arguments = sys.orig_argv
-    for i, argument in enumerate(arguments[1:], 1):
-        if not argument.startswith("-") or argument == "-":
+    arguments = iter(sys.orig_argv[1:])
+    for argument in arguments:
+        if argument in ("-X", "-W", "--check-hash-based-pycs"):
+            next(arguments, None)
+        elif not argument.startswith("-"):
             break
-        if not argument.startswith("--") and argument.endswith("c") and i + 1 < len(arguments):
-            return arguments[i + 1].splitlines(keepends=True)
+        elif argument[1:2] != "-" and argument.endswith("c"):
+            return next(arguments, "").splitlines(keepends=True)
     return []
 
 
@@ -147,8 +149,8 @@ def _indent(line: str) -> int:
 
 def _changed(code: CodeType, what: str) -> CompileError:
     return CompileError(
-        f"the source of `{code.co_name}` at {code.co_filename}:{code.co_firstlineno} is not what was imported ({what}): "
-        "the file changed since import; import it again"
+        f"the source of `{code.co_name}` at {code.co_filename}:{code.co_firstlineno} is not what was imported "
+        f"({what}): the file changed since import; import it again"
     )
 
 

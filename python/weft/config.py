@@ -99,7 +99,7 @@ SETTINGS: dict[str, Setting] = {
         str,
         _one_of("error", "ignore", "host"),
         _core.set_offload_conflict,
-        "What a device context does to a function with parallel=False: raise, offload all the same, or stay on the host.",
+        "What a device context does to a function with parallel=False: raise, offload anyway, or stay on the host.",
     ),
 }
 

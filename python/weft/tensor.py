@@ -62,7 +62,9 @@ def _queue(queue: _Place, device: _Place, sycl_queue: _Place = None) -> Queue:
     """Where a new array goes: what the call names, else the open device context, else the default device."""
     queue = queue if queue is not None else sycl_queue
     if queue is not None and device is not None and _core.queue_of(queue) != _core.queue_of(device):
-        raise TypeError(f"queue= names {_core.queue_of(queue)!r} and device= names {_core.queue_of(device)!r}: give one")
+        raise TypeError(
+            f"queue= names {_core.queue_of(queue)!r} and device= names {_core.queue_of(device)!r}: give one"
+        )
     where = queue if queue is not None else device
     if where is not None:
         return _core.queue_of(where)

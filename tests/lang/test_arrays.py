@@ -4,7 +4,6 @@ import gc
 import pickle
 
 import numpy as np
-
 import weft
 from weft import _core
 

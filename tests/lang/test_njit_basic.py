@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import weft
 from support import same, same_as_plain
 
@@ -97,7 +96,7 @@ def test_results_may_be_tuples_and_none():
 
     @weft.njit
     def nothing(x):
-        y = x + 1
+        y = x + 1  # noqa: F841
 
     same_as_plain(both, 5)
     same_as_plain(both, np.arange(3))

@@ -8,7 +8,6 @@ import zipfile
 
 import numpy as np
 import pytest
-
 import weft
 from support import same, same_as_plain
 
@@ -25,6 +24,7 @@ def test_nested_indented_and_decorated_functions():
     def plain(f):
         return f
 
+    # fmt: off
     class Box:
         @weft.njit
         @plain
@@ -42,6 +42,7 @@ no dedent of this.
                 x
                 + y
             )
+    # fmt: on
 
     same_as_plain(Box.add, 3)
     same_as_plain(Box.add, 3, 4.5)
@@ -51,6 +52,7 @@ no dedent of this.
 def test_several_lambdas_on_a_line():
     add, sub, mul = weft.njit(lambda x, y: x + y), weft.njit(lambda x, y: x - y), weft.njit(lambda x, y: x * y)
     same((add(7, 2), sub(7, 2), mul(7, 2)), (9, 5, 14))
+    # fmt: off
     spread = [
         weft.njit(lambda x: x + 1),
         weft.njit(
@@ -59,6 +61,7 @@ def test_several_lambdas_on_a_line():
         ),
         weft.njit(lambda x: (lambda: 0, x + 3)[1]).py_func,
     ]
+    # fmt: on
     same((spread[0](1), spread[1](1)), (2, 3))
 
 
@@ -88,7 +91,8 @@ def test_python_dash_c():
 def test_a_module_in_a_zip_file(tmp_path):
     with zipfile.ZipFile(tmp_path / "lib.zip", "w") as archive:
         archive.writestr("zipped_module.py", "import weft\n\n@weft.njit\ndef f(x):\n    return x - 1\n")
-    program = f"import sys; sys.path.insert(0, {str(tmp_path / 'lib.zip')!r}); import zipped_module; print(zipped_module.f(5))"
+    place = str(tmp_path / "lib.zip")
+    program = f"import sys; sys.path.insert(0, {place!r}); import zipped_module; print(zipped_module.f(5))"
     assert run(program) == "4\n"
 
 
@@ -108,10 +112,14 @@ def test_no_source_is_refused_with_the_way_out():
 def test_given_source_must_be_the_functions_own():
     scope = {}
     exec("def f(x):\n    return x + 10\n", scope)
-    for wrong in ("def f(x):\n    return x + 11\n", "def f(x):\n    return x - 10\n", "def f(x, y):\n    return x + 10\n"):
+    for wrong in (
+        "def f(x):\n    return x + 11\n",
+        "def f(x):\n    return x - 10\n",
+        "def f(x, y):\n    return x + 10\n",
+    ):
         with pytest.raises(weft.CompileError, match="not what was imported"):
             weft.njit(scope["f"], source=wrong)(1)
-    with pytest.raises(weft.CompileError, match="invalid syntax|Expected"):
+    with pytest.raises(weft.CompileError, match="invalid syntax"):
         weft.njit(scope["f"], source="def f(x:\n    return x + 10\n")(1)
     with pytest.raises(TypeError, match="text"):
         weft.njit(scope["f"], source=3)
@@ -120,7 +128,13 @@ def test_given_source_must_be_the_functions_own():
 # spec: N1
 @pytest.mark.parametrize(
     "after",
-    ["def f(x):\n    return x + 2\n", "def g(x):\n    return x + 1\n", "def f(y):\n    return y + 1\n", "\n", "def f(x):\n  ( \n"],
+    [
+        "def f(x):\n    return x + 2\n",
+        "def g(x):\n    return x + 1\n",
+        "def f(y):\n    return y + 1\n",
+        "\n",
+        "def f(x):\n  ( \n",
+    ],
 )
 def test_a_file_that_changed_since_import_is_refused(tmp_path, monkeypatch, after):
     path = tmp_path / "changing_module.py"

@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-
 import weft
 from support import same, same_as_plain
 
@@ -166,7 +165,7 @@ def test_an_exception_leaves_everything_usable(device):
 def test_the_last_context_wins_for_scalars_too(device):
     with weft.device_context(device):
         same_as_plain(wave, 1.0, 2.0)
-        same_as_plain(wave, np.float32(1.0), 2.0)
+        same_as_plain(wave, np.float32(1.0), np.float32(2.0))
 
 
 # spec: N5

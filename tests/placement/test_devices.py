@@ -1,7 +1,6 @@
 """Devices and queues: naming them, comparing them."""
 
 import pytest
-
 import weft
 
 

@@ -56,7 +56,8 @@ fn measure<T>(what: &str, mut work: impl FnMut() -> T) {
 
 fn main() {
     let plain = "%t = arith.mul(%x, %y) : f32  %r = arith.add(%t, %x) : f32";
-    let math = "%s = math.sin(%x) : f32  %e = math.exp(%y) : f32  %t = arith.mul(%s, %e) : f32  %r = arith.add(%t, %x) : f32";
+    let math =
+        "%s = math.sin(%x) : f32  %e = math.exp(%y) : f32  %t = arith.mul(%s, %e) : f32  %r = arith.add(%t, %x) : f32";
     for (name, body) in [("a*b+a", plain), ("sin(a)*exp(b)+a", math)] {
         let module = weft_ir::read::read_module(&elementwise("f", body)).expect("the text is ours");
         measure(&format!("{name} host"), || {

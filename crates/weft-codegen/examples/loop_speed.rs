@@ -93,7 +93,8 @@ func @f(%a: mem<f64, host>, %o: mem<f64, host>, %n: i64, %m: i64) {
 
 fn main() {
     let plain = "%t = arith.mul(%x, %y) : f32  %r = arith.add(%t, %x) : f32";
-    let math = "%s = math.sin(%x) : f32  %e = math.exp(%y) : f32  %t = arith.mul(%s, %e) : f32  %r = arith.add(%t, %x) : f32";
+    let math =
+        "%s = math.sin(%x) : f32  %e = math.exp(%y) : f32  %t = arith.mul(%s, %e) : f32  %r = arith.add(%t, %x) : f32";
     let cond = "%c = arith.cmp(%x, %y) <{is=\">\"}> : bool  %r = scf.if(%c) { %d = arith.div(%x, %y) : f32 yield(%d) } { %q = math.sqrt(%x) : f32 yield(%q) } : f32";
     for n in [1000, 1_000_000] {
         f32_loop("a*b+a", n, plain);

@@ -6,7 +6,7 @@
 //! change of any layout here changes [`RuntimeTable::VERSION`], which is part of every cache key.
 //!
 //! Every table entry that returns a status has filled `ctx.exc` when it is not 0 ([`ExcRecord::RUNTIME`] as the site, when the
-//! error is the runtime's own); compiled code then releases what it had allocated and returns 1.
+//! error is the runtime's own); compiled code then returns 1 at once. Owners that it held are the runtime's to release.
 
 use std::ffi::c_void;
 

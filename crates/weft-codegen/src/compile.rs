@@ -107,11 +107,7 @@ pub fn infos(module: &IrModule) -> Vec<KernelInfo> {
     module.funcs.iter().filter(|f| f.kernel).enumerate().map(|(i, f)| kernel_info(f, i)).collect()
 }
 
-fn with_host<T>(
-    ir: &IrModule,
-    func: &Func,
-    finish: impl FnOnce(&Module, &Machine, &Unit) -> Result<T>,
-) -> Result<T> {
+fn with_host<T>(ir: &IrModule, func: &Func, finish: impl FnOnce(&Module, &Machine, &Unit) -> Result<T>) -> Result<T> {
     let machine = Machine::new(&TargetKind::Host)?;
     let context = Context::new();
     let module = Module::new(&context, &func.name, &machine);

@@ -3,8 +3,9 @@
 //! **One routine and one width per function and dtype in a process.** Lowering calls `weft.sin.f64`, a function without a
 //! body that says, by `vector-function-abi-variant`, that N of it are `_ZGVeN8v_sin`. Loops are vectorised with N lanes and
 //! a masked tail, so every element goes through that routine. Calls that stay scalar (outside loops, in loops that the
-//! vectoriser refuses) get the body of [`define_scalars`]: splat, call the same routine, take lane 0. The bits of a
-//! result thus cannot depend on its position.
+//! vectoriser refuses) get the body of [`Calls::define`]: splat, call the same routine, take lane 0. A loop that mixes f32 and
+//! f64 runs with f64's lanes, and its f32 calls are half of a call of the f32 routine. The bits of a result thus cannot
+//! depend on its position.
 //!
 //! Where there is no libmvec the body is libm's function and nothing is vectorised.
 
@@ -67,10 +68,19 @@ impl MathFn {
         format!("_ZGV{isa}N{}{}_{}", lanes(bits), "v".repeat(self.arity()), self.c_name(bits))
     }
 
-    /// The attribute that tells LLVM's vectoriser about the variant.
-    pub(crate) fn variant_attribute(self, bits: u32) -> String {
-        let parameters = "v".repeat(self.arity());
-        format!("_ZGV_LLVM_N{}{parameters}_{}({})", lanes(bits), self.scalar_name(bits), self.vector_name(bits))
+    /// The name of the routine for half as many lanes, made from the whole one (`weft.half.sin.f32`).
+    fn half_name(self, bits: u32) -> String {
+        format!("weft.half.{}.f{bits}", self.name())
+    }
+
+    /// The attribute that tells LLVM's vectoriser about the variants.
+    fn variant_attribute(self, bits: u32) -> String {
+        let (parameters, scalar) = ("v".repeat(self.arity()), self.scalar_name(bits));
+        let mut all = format!("_ZGV_LLVM_N{}{parameters}_{scalar}({})", lanes(bits), self.vector_name(bits));
+        if bits == 32 {
+            all += &format!(",_ZGV_LLVM_N{}{parameters}_{scalar}({})", lanes(64), self.half_name(bits));
+        }
+        all
     }
 }
 
@@ -116,30 +126,51 @@ impl Calls {
         if self.used.is_empty() || !symbols::has_libmvec() {
             return;
         }
-        let vectors = self.used.iter().map(|&(f, bits)| vector_routine(module, f, bits).0).collect::<Vec<_>>();
+        let mut vectors = vec![];
+        for &(f, bits) in &self.used {
+            vectors.push(vector_routine(module, f, bits).0);
+            if bits == 32 {
+                let half = module.context.vector(module.context.float(bits), lanes(64));
+                vectors.push(declare(module, &f.half_name(bits), half, f.arity()).0);
+            }
+        }
         module.keep(&vectors);
     }
 
-    /// After vectorisation: gives bodies to the scalar functions that are still called.
-    pub(crate) fn define_scalars(&self, module: &Module) {
+    /// After vectorisation: gives bodies to the scalar and half routines that are still called.
+    pub(crate) fn define(&self, module: &Module) {
         module.release_kept();
         for &(f, bits) in &self.used {
-            let Some(function) = module.find(&f.scalar_name(bits)) else { continue };
-            module.make_internal(function);
-            let b = Builder::new(module.context);
-            b.at_end(b.block(function, c"entry"));
-            let args: Vec<Value> = (0..f.arity() as u32).map(|i| b.param(function, i)).collect();
-            let result = if symbols::has_libmvec() {
-                let (routine, ty) = vector_routine(module, f, bits);
-                let wide: Vec<Value> = args.iter().map(|&a| b.splat(a, lanes(bits))).collect();
-                b.lane0(b.call(ty, routine, &wide))
-            } else {
-                let (libm, ty) = declare(module, &f.c_name(bits), module.context.float(bits), f.arity());
-                b.call(ty, libm, &args)
-            };
-            b.ret(Some(result));
+            for (name, width) in [(f.scalar_name(bits), 1), (f.half_name(bits), lanes(64))] {
+                if let Some(function) = module.find(&name).filter(|&f| !module.remove_if_unused(f)) {
+                    write_body(module, function, f, bits, width);
+                }
+            }
+            if let Some(whole) = module.find(&f.vector_name(bits)) {
+                module.remove_if_unused(whole);
+            }
         }
     }
+}
+
+/// The body of a routine for fewer lanes than the whole: widen, call, narrow.
+fn write_body(module: &Module, function: Value, f: MathFn, bits: u32, width: u32) {
+    module.make_internal(function);
+    let b = Builder::new(module.context);
+    b.at_end(b.block(function, c"entry"));
+    let args: Vec<Value> = (0..f.arity() as u32).map(|i| b.param(function, i)).collect();
+    let all = lanes(bits);
+    let result = if !symbols::has_libmvec() {
+        let (libm, ty) = declare(module, &f.c_name(bits), module.context.float(bits), f.arity());
+        b.call(ty, libm, &args)
+    } else {
+        let (routine, ty) = vector_routine(module, f, bits);
+        let widen = |&a| if width == 1 { b.splat(a, all) } else { b.shuffle(a, (0..all).map(|l| l % width)) };
+        let wide: Vec<Value> = args.iter().map(widen).collect();
+        let whole = b.call(ty, routine, &wide);
+        if width == 1 { b.lane0(whole) } else { b.shuffle(whole, 0..width) }
+    };
+    b.ret(Some(result));
 }
 
 fn vector_routine(module: &Module, f: MathFn, bits: u32) -> (Value, Type) {

@@ -19,6 +19,6 @@ pub(crate) fn finish(module: &Module, machine: &Machine, math: &Calls) -> Result
 pub(crate) fn prepare(module: &Module, machine: &Machine, math: &Calls) -> Result<()> {
     math.declare_vectors(module);
     optimise::run(module, machine, optimise::NATIVE)?;
-    math.define_scalars(module);
+    math.define(module);
     Ok(())
 }

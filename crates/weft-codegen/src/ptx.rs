@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use crate::error::{CodegenError, Result};
+use crate::llvm::Value;
 use crate::llvm::builder::{Builder, Opcode};
 use crate::llvm::module::{Linkage, Module};
 use crate::llvm::optimise;
 use crate::llvm::target::{Emit, Machine};
-use crate::llvm::Value;
 use crate::lower::kernel::Query;
 use crate::mvec::MathFn;
 
@@ -50,7 +50,8 @@ pub(crate) fn prepare(module: &Module, machine: &Machine) -> Result<()> {
         let library = Module::from_bitcode_lazily(module.context, libdevice()?)?;
         library.lay_out_for(machine);
         module.link_needed(library)?;
-        let missing = module.functions().into_iter().find(|&f| module.is_declaration(f) && module.name(f).starts_with("__nv_"));
+        let missing =
+            module.functions().into_iter().find(|&f| module.is_declaration(f) && module.name(f).starts_with("__nv_"));
         if let Some(f) = missing {
             return Err(CodegenError::Llvm(format!("libdevice has no `{}`", module.name(f))));
         }

@@ -4,11 +4,11 @@
 //! writes `ContractionOff` by default, so nothing is fused (tested).
 
 use crate::error::Result;
+use crate::llvm::Value;
 use crate::llvm::builder::Builder;
 use crate::llvm::module::{Linkage, Module, Place};
 use crate::llvm::optimise;
 use crate::llvm::target::{Emit, Machine};
-use crate::llvm::Value;
 use crate::lower::kernel::Query;
 
 /// Calling convention of a SPIR-V kernel.

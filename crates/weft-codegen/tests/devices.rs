@@ -20,7 +20,12 @@ fn temporary(name: &str, bytes: &[u8]) -> PathBuf {
 
 fn accepted(tool: &mut Command, what: &str) {
     let out = tool.output().unwrap();
-    assert!(out.status.success(), "{what}: {}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(
+        out.status.success(),
+        "{what}: {}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    );
 }
 
 /// PTX of a module, assembled if there is an assembler.
@@ -79,7 +84,9 @@ kernel @f.k0(%n: i32, %w: {t}, %a: mem<{t}, global>, %b: mem<{t}, global>, %o: m
 #[test]
 fn plain_arithmetic_is_never_fused() {
     for t in ["f32", "f64"] {
-        let body = format!("%t = arith.mul(%x, %y) : {t} %u = arith.add(%t, %w) : {t} %v = arith.div(%u, %y) : {t} %r = math.sqrt(%v) : {t}");
+        let body = format!(
+            "%t = arith.mul(%x, %y) : {t} %u = arith.add(%t, %w) : {t} %v = arith.div(%u, %y) : {t} %r = math.sqrt(%v) : {t}"
+        );
         let ptx = ptx_of(&format!("plain-{t}"), &elementwise(t, &body));
         for instruction in ["mul.rn", "add.rn", "div.rn", "sqrt.rn"] {
             assert!(ptx.contains(&format!("{instruction}.{t}")), "{ptx}");
@@ -144,12 +151,15 @@ kernel @f.k0(%a: i64, %b: i64, %c: i64, %d: i64, %flag: bool, %o: mem<bool, glob
 const RAISES: &str = r#"weft 1 stage loops
 site 0 = ValueError "no"
 site 1 = IndexError "index {i} is out of bounds for size {i}"
-site 2 = OverflowError "{i} {i}"
+site 2 = OverflowError "too large"
 func @f() { return() }
 kernel @f.k0(%n: i64, %m: i64, %p: mem<i64, global>, %o: mem<f32, global>) {
   simt.items(%n) { ^(%i: i64):
     %j = mem.load(%p, %i) <{unit="element"}> : i64
     %j2 = arith.checked(%j, %j) <{op="+", site=2}> : i64
+    %j3 = arith.checked(%j2, %i) <{op="*", site=2}> : i64
+    %j4 = arith.checked(%j3, %j) <{op="-", site=2}> : i64
+    mem.store(%j4, %p, %i) <{unit="element"}>
     %c = arith.cmp(%j2, %m) <{is=">="}> : bool
     scf.if(%c) { raise(%j2, %m) <{site=1}> } { yield() }
     %zero = arith.const() <{value=0}> : i64

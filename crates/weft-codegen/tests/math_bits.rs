@@ -80,6 +80,8 @@ fn conditions_and_mixed_widths_keep_the_bits() {
          %w = arith.cast(%t) : f64
          %r = scf.if(%c) { %l = math.exp(%y) : f64 %m = arith.add(%l, %w) : f64 yield(%m) } { yield(%w) } : f64",
     );
+    let llvm = inspect(&module(&text), "llvm").unwrap();
+    assert!(llvm.contains("call <8 x float> @weft.half.sin.f32") || weft_codegen::mvec::lanes(64) != 8, "{llvm}");
     let mut o = vec![0f64; n];
     let out = ptr_mut(&mut o);
     assert_eq!(Code::chunked(&text, 30).call(&[ptr(&a), ptr(&b), out, n as u64]).status, 0);

@@ -166,7 +166,8 @@ pub fn shown(values: &[Value]) -> String {
     values.iter().map(print).collect::<Vec<_>>().join(", ")
 }
 
-fn compare(want: &Value, found: &Value, near: Match) -> Result<(), String> {
+/// Whether two values agree; else what the second is.
+pub fn compare(want: &Value, found: &Value, near: Match) -> Result<(), String> {
     let parts = |v: &Value| match v {
         Value::Array(a) => Ok((Some(a.shape.clone()), a.elements().map_err(|e| e.to_string())?)),
         Value::Scalar(s) => Ok((None, vec![*s])),

@@ -155,31 +155,33 @@ fn c_strides(shape: &[i64], dtype: DType) -> SmallVec<[i64; 8]> {
     strides
 }
 
-/// Why an array is not taken, and what to pass instead.
+/// Why an array is not taken, and what to pass instead. Asks NumPy nothing.
 fn refuse_array(py: Python<'_>, view: ArrayView<'_>, name: &str) -> PyErr {
-    let dtype = view.dtype_object(py).str().map_or_else(|_| "?".to_owned(), |s| s.to_string());
     let message = match view.dtype() {
+        None => format!(
+            "the argument `{name}` is an array of {}, which Weft does not compute with (it takes bool, int32, int64, \
+             float32 and float64): convert it with {name}.astype(...)",
+            view.element_type(py)
+        ),
         Some(known) if !view.is_native_order() => format!(
-            "the argument `{name}` has the byte-swapped dtype {dtype}: pass {name}.astype(np.{})",
+            "the argument `{name}` is an array of byte-swapped {0}: pass {name}.astype(np.{0})",
             known.numpy_name()
         ),
-        Some(known) if !known.is_supported() => unsupported_dtype(name, "an array of", &dtype, known),
-        None => format!(
-            "the argument `{name}` is an array of dtype {dtype}, which Weft does not compute with (it takes bool, int32, \
-             int64, float32 and float64): convert it with {name}.astype(...)"
-        ),
+        Some(known) if !known.is_supported() => unsupported_dtype(name, "an array of", known),
         Some(_) if view.shape().len() > MAX_RANK => {
             format!("the argument `{name}` has {} dimensions; Weft takes at most {MAX_RANK}", view.shape().len())
         }
-        Some(_) => format!(
-            "the argument `{name}` is not aligned in memory (its elements start at addresses that {dtype} does not \
-             allow): pass {name}.copy()"
+        Some(known) => format!(
+            "the argument `{name}` is not aligned in memory (its elements start at addresses that {} does not allow): \
+             pass {name}.copy()",
+            known.numpy_name()
         ),
     };
     errors::new(py, "UnsupportedError", message)
 }
 
-fn unsupported_dtype(name: &str, what: &str, dtype: &str, known: DType) -> String {
+fn unsupported_dtype(name: &str, what: &str, known: DType) -> String {
+    let dtype = known.numpy_name();
     let instead = match known {
         DType::F16 => "float32",
         DType::U64 | DType::U32 => "int64",
@@ -207,7 +209,7 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, scalar: Opti
     };
     let ty = object.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |s| s.to_string());
     if let Some(known) = scalar {
-        return errors::new(py, "UnsupportedError", unsupported_dtype(name, "a", known.numpy_name(), known));
+        return errors::new(py, "UnsupportedError", unsupported_dtype(name, "a", known));
     }
     if is_array {
         let message = format!(

@@ -183,8 +183,9 @@ impl Queue {
         self.0.options().profiling
     }
 
-    /// Blocks until everything submitted is complete.
+    /// Runs what is recorded for tensors on this queue, and blocks until everything submitted is complete.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| weft_tensor::flush_queue(&self.0)).map_err(|e| crate::tensor::from_tensor(py, &e))?;
         py.detach(|| self.0.wait()).map_err(|e| errors::from_hal(py, &e))
     }
 

@@ -5,11 +5,11 @@ use crate::graph::{self, Canonical, Graph};
 use crate::node::Node;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use weft_passes::PassCx;
 use weft_passes::infer::{self, Door};
 use weft_passes::pipeline::{self, Stages};
-use weft_runtime::{Buffer, Executable, RuntimeError, Touched};
+use weft_runtime::{Buffer, Executable, Queue, RuntimeError, Touched};
 
 /// A compiled structure.
 struct Plan {
@@ -49,6 +49,33 @@ pub(crate) fn force(node: &Arc<Node>) -> Result<Arc<Buffer>, TensorError> {
     run(node, &graph, &plan)?;
     FLUSHES.fetch_add(1, Ordering::Relaxed);
     node.stored().ok_or_else(|| RuntimeError::Internal("a flush did not store its result".into()).into())
+}
+
+/// Held nodes that were pending when they were made; those that died or were stored since are swept out as it grows.
+struct Waiting {
+    nodes: Vec<Weak<Node>>,
+    sweep_at: usize,
+}
+
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting { nodes: vec![], sweep_at: 64 });
+
+/// Notes that somebody holds a pending node.
+pub(crate) fn note_pending(node: &Arc<Node>) {
+    let mut waiting = lock(&WAITING);
+    if waiting.nodes.len() >= waiting.sweep_at {
+        waiting.nodes.retain(|n| n.upgrade().is_some_and(|n| n.is_held() && n.stored().is_none()));
+        waiting.sweep_at = 64.max(2 * waiting.nodes.len());
+    }
+    waiting.nodes.push(Arc::downgrade(node));
+}
+
+/// Runs everything pending on a queue that somebody holds, as waiting for it or timing it expects.
+pub fn flush_queue(queue: &Queue) -> Result<(), TensorError> {
+    let nodes: Vec<Arc<Node>> = lock(&WAITING).nodes.iter().filter_map(Weak::upgrade).collect();
+    for node in nodes.iter().rev().filter(|n| *n.queue == *queue && n.is_held()) {
+        force(node)?;
+    }
+    Ok(())
 }
 
 fn plan(node: &Arc<Node>, graph: &Graph) -> Result<Arc<Plan>, TensorError> {

@@ -21,7 +21,7 @@ mod host;
 mod node;
 mod record;
 
-pub use flush::{flush_count, inspect};
+pub use flush::{flush_count, flush_queue, inspect};
 pub use host::pack;
 pub use node::{Node, Operand, Operation, Tensor};
 pub use record::{generate, record, update};

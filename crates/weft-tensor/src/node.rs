@@ -110,7 +110,9 @@ pub struct Tensor(Arc<Node>);
 impl Tensor {
     /// A handle on `node`.
     pub fn new(node: Arc<Node>) -> Tensor {
-        node.holders.fetch_add(1, Ordering::AcqRel);
+        if node.holders.fetch_add(1, Ordering::AcqRel) == 0 && node.stored().is_none() {
+            flush::note_pending(&node);
+        }
         Tensor(node)
     }
 
@@ -160,11 +162,8 @@ impl Tensor {
         flush::force(&self.0)
     }
 
-    /// A copy on another queue, or itself where that is equal.
+    /// A copy on another queue.
     pub fn to_queue(&self, queue: &Arc<Queue>) -> Result<Tensor, TensorError> {
-        if **queue == *self.0.queue {
-            return Ok(Tensor::new(self.0.clone()));
-        }
         let copy = self.buffer()?.copy_to(Some(queue), self.0.usm)?;
         Ok(Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), copy))
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weft_ir::attr::BinOp;
 use weft_ir::{DType, Type};
 use weft_runtime::{Buffer, UsmKind, queue_for, trace};
-use weft_tensor::{Operand, Operation, Tensor, TensorError, flush_count, generate, record};
+use weft_tensor::{Operand, Operation, Tensor, TensorError, flush_count, flush_queue, generate, record};
 
 /// Trace and counters are the process's: tests that read them run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -113,4 +113,16 @@ fn long_chains_run_in_bounded_pieces() {
     }
     assert_eq!(values(&Tensor::new(t)), [5000.0; 4]);
     assert_eq!(Arc::strong_count(x.node()), 1, "finished work lets its operands go");
+}
+
+#[test]
+fn waiting_for_a_queue_runs_what_is_held() {
+    let _alone = alone();
+    let x = tensor(&[1.0]);
+    let held = Tensor::new(record(Operation::Binary(BinOp::Add), vec![operand(&x), float(1.0)]).unwrap());
+    let before = flush_count();
+    drop(Tensor::new(record(Operation::Binary(BinOp::Mul), vec![operand(&x), float(3.0)]).unwrap()));
+    flush_queue(x.queue()).unwrap();
+    assert!(!held.is_pending());
+    assert_eq!(flush_count(), before + 1, "what nobody holds is not computed");
 }

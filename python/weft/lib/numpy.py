@@ -6,6 +6,7 @@
 
 import numpy as np
 from weft.lib import prim
+from weft.lib.prim import elementwise, elementwise_array, overload
 
 
 @overload(np.sin)

@@ -5,6 +5,7 @@
 """
 
 from weft.lib import prim
+from weft.lib.prim import elementwise, generate
 
 
 @elementwise

@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
+use llvm_sys::LLVMAtomicOrdering;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::LLVMAtomicOrdering;
 
 use super::context::Context;
 use super::{Block, Metadata, Type, Value};
@@ -51,19 +51,6 @@ impl<'c> Builder<'c> {
             match LLVMGetFirstInstruction(entry) {
                 first if first.is_null() => LLVMPositionBuilderAtEnd(self.raw, entry),
                 first => LLVMPositionBuilderBefore(self.raw, first),
-            }
-        }
-    }
-
-    /// Writes right after an instruction from now on.
-    pub(crate) fn after(&self, instruction: Value) {
-        // SAFETY: the instruction is in a block; if it is the last, its block's end is right after it.
-        unsafe {
-            match LLVMGetNextInstruction(instruction.0) {
-                next if next.is_null() => {
-                    LLVMPositionBuilderAtEnd(self.raw, LLVMGetInstructionParent(instruction.0));
-                }
-                next => LLVMPositionBuilderBefore(self.raw, next),
             }
         }
     }
@@ -188,13 +175,21 @@ impl<'c> Builder<'c> {
 
     /// All lanes equal to a scalar.
     pub(crate) fn splat(&self, a: Value, lanes: u32) -> Value {
-        let vector = self.context.vector(self.type_of(a), lanes);
-        let mask = self.zero(self.context.vector(self.context.int(32), lanes));
-        // SAFETY: lane 0 of a vector of `a`'s type, then a shuffle by zeros.
+        let one = self.context.vector(self.type_of(a), 1);
+        // SAFETY: lane 0 of a one-lane vector of `a`'s type.
+        let one = Value(unsafe {
+            LLVMBuildInsertElement(self.raw, self.poison(one).0, a.0, self.i32(0).0, NO_NAME.as_ptr())
+        });
+        self.shuffle(one, std::iter::repeat_n(0, lanes as usize))
+    }
+
+    /// The lanes of a vector in another order or number.
+    pub(crate) fn shuffle(&self, v: Value, lanes: impl Iterator<Item = u32>) -> Value {
+        let mut mask: Vec<LLVMValueRef> = lanes.map(|l| self.i32(l).0).collect();
+        // SAFETY: a vector, and a constant mask of its lanes.
         Value(unsafe {
-            let one =
-                LLVMBuildInsertElement(self.raw, self.poison(vector).0, a.0, self.i32(0).0, NO_NAME.as_ptr());
-            LLVMBuildShuffleVector(self.raw, one, self.poison(vector).0, mask.0, NO_NAME.as_ptr())
+            let mask = LLVMConstVector(mask.as_mut_ptr(), mask.len() as u32);
+            LLVMBuildShuffleVector(self.raw, v.0, self.poison(self.type_of(v)).0, mask, NO_NAME.as_ptr())
         })
     }
 

@@ -17,9 +17,12 @@ use crate::error::{CodegenError, Result};
 /// Deep recursion in LLVM's passes needs more than the 2 MB of a default thread. Only touched pages cost memory.
 const STACK_BYTES: usize = 16 << 20;
 
+/// Hands a fatal error's text to whoever waits for the compilation.
+type Report = Box<dyn Fn(String)>;
+
 thread_local! {
     /// Where the handler sends its text, on a compile thread.
-    static REPORT: RefCell<Option<Box<dyn Fn(String)>>> = const { RefCell::new(None) };
+    static REPORT: RefCell<Option<Report>> = const { RefCell::new(None) };
 }
 
 /// Runs a compilation so that a fatal error of LLVM is an `Err`.
@@ -86,12 +89,18 @@ extern "C" fn on_fatal(reason: *const libc::c_char) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llvm::context::Context;
+    use crate::llvm::module::Module;
+    use crate::llvm::target::{Emit, Machine, TargetKind};
 
     #[test]
     fn results_and_errors_come_through() {
         let text = String::from("borrowed");
         assert_eq!(guarded(|| Ok(text.len())), Ok(8));
-        assert_eq!(guarded::<()>(|| Err(CodegenError::NoFunction("f".into()))), Err(CodegenError::NoFunction("f".into())));
+        assert_eq!(
+            guarded::<()>(|| Err(CodegenError::NoFunction("f".into()))),
+            Err(CodegenError::NoFunction("f".into()))
+        );
         assert_eq!(guarded::<()>(|| Err(CodegenError::Llvm("x".into()))), Err(CodegenError::Llvm("x".into())));
     }
 
@@ -108,5 +117,24 @@ mod tests {
         });
         assert_eq!(got, Err(CodegenError::Llvm("cannot select".into())));
         assert_eq!(guarded(|| Ok(1)), Ok(1));
+    }
+
+    #[test]
+    fn what_llvm_cannot_select_is_an_error_and_not_the_end() {
+        for body in ["call double @llvm.exp.f64(double %x)", "call double @llvm.pow.f64(double %x, double %x)"] {
+            let text = format!(
+                "target triple = \"nvptx64-nvidia-cuda\"
+                 declare double @llvm.exp.f64(double)
+                 declare double @llvm.pow.f64(double, double)
+                 define double @f(double %x) {{ %r = {body}\n ret double %r }}"
+            );
+            let got = guarded(|| {
+                let machine = Machine::new(&TargetKind::Ptx { arch: "sm_90".into() })?;
+                let context = Context::new();
+                let module = Module::from_text(&context, &text)?;
+                machine.emit(&module, Emit::Assembly)
+            });
+            assert!(matches!(got, Err(CodegenError::Llvm(_))), "{got:?}");
+        }
     }
 }

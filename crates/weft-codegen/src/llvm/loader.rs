@@ -46,7 +46,9 @@ impl LoadedCode {
             }
         }
         let functions = object.symbols.iter().filter(|s| !s.name.is_empty()).filter_map(|s| match s.definition {
-            Definition::In(section, offset) => Some((s.name.to_string(), layout.places.get(section).copied()??, offset)),
+            Definition::In(section, offset) => {
+                Some((s.name.to_string(), layout.places.get(section).copied()??, offset))
+            }
             _ => None,
         });
         code.functions = functions.map(|(name, at, offset)| (name, at.saturating_add(offset as usize))).collect();
@@ -156,9 +158,7 @@ impl Linker<'_, '_> {
                     Some(target) => target.wrapping_sub(place),
                     None => self.stub(r.symbol)?.wrapping_sub(place),
                 },
-                kind::GOTPCREL | kind::GOTPCRELX | kind::REX_GOTPCRELX => {
-                    self.slot(r.symbol)?.wrapping_sub(place)
-                }
+                kind::GOTPCREL | kind::GOTPCRELX | kind::REX_GOTPCRELX => self.slot(r.symbol)?.wrapping_sub(place),
                 other => return Err(bad(format!("relocation type {other} is not known"))),
             };
             let value = value.wrapping_add(r.addend as u64);
@@ -247,5 +247,75 @@ pub fn check_symbols(object: &[u8]) -> Result<()> {
     match object.undefined().find(|name| !symbols::is_known(name)) {
         Some(name) => Err(CodegenError::UndefinedSymbol(name.into())),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llvm::context::Context;
+    use crate::llvm::module::Module;
+    use crate::llvm::target::{Emit, Machine, TargetKind};
+
+    fn object(text: &str) -> Vec<u8> {
+        let machine = Machine::new(&TargetKind::Host).unwrap();
+        let context = Context::new();
+        let module = Module::from_text(&context, text).unwrap();
+        module.lay_out_for(&machine);
+        machine.emit(&module, Emit::Object).unwrap()
+    }
+
+    const TABLE: &str = "
+        @table = internal constant [4 x i32] [i32 10, i32 20, i32 30, i32 40], align 64
+        @count = internal global i32 0
+        declare double @fmod(double, double)
+        define internal double @inner(double %x) noinline { %r = call double @fmod(double %x, double 3.0)\n ret double %r }
+        define double @f(double %x) { %r = call double @inner(double %x)\n ret double %r }
+        define i32 @g(i64 %i) {
+          %p = getelementptr [4 x i32], ptr @table, i64 0, i64 %i
+          %v = load i32, ptr %p
+          %c = load i32, ptr @count
+          %d = add i32 %c, 1
+          store i32 %d, ptr @count
+          %r = add i32 %v, %c
+          ret i32 %r
+        }
+        define ptr @h() { ret ptr @fmod }";
+
+    #[test]
+    fn code_constants_data_and_outside_functions_are_found() {
+        let code = LoadedCode::load(&object(TABLE)).unwrap();
+        // SAFETY: the functions have these types.
+        unsafe {
+            let f: extern "C" fn(f64) -> f64 = std::mem::transmute(code.function("f").unwrap());
+            let g: extern "C" fn(i64) -> i32 = std::mem::transmute(code.function("g").unwrap());
+            let h: extern "C" fn() -> extern "C" fn(f64, f64) -> f64 = std::mem::transmute(code.function("h").unwrap());
+            assert_eq!((f(7.5), g(2), g(2), h()(7.5, 2.0)), (1.5, 30, 31, 1.5));
+        }
+        assert!(code.function("nobody").is_none());
+    }
+
+    #[test]
+    fn symbols_outside_the_list_are_refused() {
+        let object =
+            object("declare i32 @system(ptr)\ndefine i32 @f(ptr %p) { %r = call i32 @system(ptr %p)\n ret i32 %r }");
+        assert_eq!(check_symbols(&object), Err(CodegenError::UndefinedSymbol("system".into())));
+        assert_eq!(LoadedCode::load(&object).err(), Some(CodegenError::UndefinedSymbol("system".into())));
+    }
+
+    #[test]
+    fn damaged_objects_are_refused_or_loaded_but_never_crash() {
+        let good = object(TABLE);
+        assert!(LoadedCode::load(b"").is_err() && LoadedCode::load(b"not an object at all").is_err());
+        for len in (0..good.len()).step_by(7) {
+            drop(LoadedCode::load(&good[..len]));
+        }
+        for at in 0..good.len() {
+            for bit in [1u8, 0x80] {
+                let mut bad = good.clone();
+                bad[at] ^= bit;
+                drop(LoadedCode::load(&bad));
+            }
+        }
     }
 }

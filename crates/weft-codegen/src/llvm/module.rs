@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::marker::PhantomData;
 
+use llvm_sys::LLVMLinkage;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use llvm_sys::core::*;
@@ -10,7 +11,6 @@ use llvm_sys::ir_reader::LLVMParseIRInContext2;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMDisposeTargetData, LLVMSetModuleDataLayout};
-use llvm_sys::LLVMLinkage;
 
 use super::context::Context;
 use super::target::Machine;
@@ -142,6 +142,18 @@ impl<'c> Module<'c> {
                 LLVMSetLinkage(f, LLVMLinkage::LLVMInternalLinkage);
             }
             Value(f)
+        }
+    }
+
+    /// Removes a declaration that nothing uses; says whether it did.
+    pub(crate) fn remove_if_unused(&self, f: Value) -> bool {
+        // SAFETY: `f` is a function of this module; without uses nothing can refer to it afterwards.
+        unsafe {
+            let unused = LLVMGetFirstUse(f.0).is_null();
+            if unused {
+                LLVMDeleteFunction(f.0);
+            }
+            unused
         }
     }
 

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use crate::mvec;
 
 /// libm functions that lowering or instruction selection may ask for, without the `f` suffix of their f32 twins.
-const LIBM: &[&str] = &["fmod", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "sqrt", "fmin", "fmax"];
+const LIBM: &[&str] =
+    &["fmod", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "sqrt", "fmin", "fmax"];
 
 /// Whether a symbol may be referred to.
 pub fn is_known(name: &str) -> bool {

@@ -175,4 +175,3 @@ pub fn llvm_version() -> String {
     unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
     format!("{major}.{minor}.{patch}")
 }
-

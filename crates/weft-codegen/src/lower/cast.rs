@@ -41,11 +41,8 @@ impl Lowering<'_, '_> {
                 // Exact from 2⁶³ up to 2⁶⁴; everything else through i64.
                 let ty = b.type_of(v);
                 let (half, limit) = (b.real(ty, 9_223_372_036_854_775_808.0), b.real(ty, 18_446_744_073_709_551_616.0));
-                let high = b.op(
-                    Opcode::LLVMAnd,
-                    b.fcmp(RealIs::LLVMRealOGE, v, half),
-                    b.fcmp(RealIs::LLVMRealOLT, v, limit),
-                );
+                let high =
+                    b.op(Opcode::LLVMAnd, b.fcmp(RealIs::LLVMRealOGE, v, half), b.fcmp(RealIs::LLVMRealOLT, v, limit));
                 let safe = b.select(high, v, half);
                 let unsigned = b.cast(Opcode::LLVMFPToUI, safe, b.context.int(64));
                 b.select(high, unsigned, self.float_to_signed(v, 64))

@@ -83,13 +83,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let b = &self.b;
         let (zero, one) = (b.zero(ty), b.int(ty, 1));
         let up = b.icmp(IntIs::LLVMIntSGT, step, zero);
-        let distance =
-            b.select(up, b.op(Opcode::LLVMSub, hi, lo), b.op(Opcode::LLVMSub, lo, hi));
+        let distance = b.select(up, b.op(Opcode::LLVMSub, hi, lo), b.op(Opcode::LLVMSub, lo, hi));
         let stride = b.select(up, step, b.op(Opcode::LLVMSub, zero, step));
         // `range` refuses a step of 0 before this; 1 keeps the division defined.
         let stride = b.select(b.icmp(IntIs::LLVMIntEQ, stride, zero), one, stride);
-        let nonempty =
-            b.select(up, b.icmp(IntIs::LLVMIntSGT, hi, lo), b.icmp(IntIs::LLVMIntSGT, lo, hi));
+        let nonempty = b.select(up, b.icmp(IntIs::LLVMIntSGT, hi, lo), b.icmp(IntIs::LLVMIntSGT, lo, hi));
         let last = b.op(Opcode::LLVMUDiv, b.op(Opcode::LLVMSub, distance, one), stride);
         b.select(nonempty, b.op(Opcode::LLVMAdd, last, one), zero)
     }

@@ -36,7 +36,8 @@ pub(crate) fn write_entry(unit: &Unit, func: &Func) -> Result<()> {
     if this.region(func.body)?.is_some() {
         this.b.ret(Some(this.b.i32(0)));
     }
-    this.finish_failure()
+    this.finish_failure();
+    Ok(())
 }
 
 /// What every native function has: no unwinding, and 64-byte frames so that spilled vectors are aligned.
@@ -50,22 +51,12 @@ pub(crate) fn set_attributes(unit: &Unit, f: Value) {
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
-    /// Fills the block that releases what was allocated here and returns 1.
-    pub(crate) fn finish_failure(&mut self) -> Result<()> {
-        let (Frame::Entry { ctx, fail, .. } | Frame::Chunk { ctx, fail, .. }) = self.frame else { return Ok(()) };
-        self.b.at_end(fail);
-        for slot in std::mem::take(&mut self.owned) {
-            let owner = self.b.load(self.b.context.int(64), slot, 8);
-            let f = self.b.function();
-            let (yes, next) = (self.b.block(f, c"release"), self.b.block(f, c"released"));
-            self.b.branch(self.b.icmp(IntIs::LLVMIntNE, owner, self.b.i64(0)), yes, next);
-            self.b.at_end(yes);
-            self.release_call(ctx, owner);
-            self.b.jump(next);
-            self.b.at_end(next);
+    /// Fills the block that returns 1. What the call still holds then is the runtime's to release.
+    pub(crate) fn finish_failure(&mut self) {
+        if let Frame::Entry { fail, .. } | Frame::Chunk { fail, .. } = self.frame {
+            self.b.at_end(fail);
+            self.b.ret(Some(self.b.i32(1)));
         }
-        self.b.ret(Some(self.b.i32(1)));
-        Ok(())
     }
 
     fn context(&self, span: Span) -> Result<Value> {
@@ -150,17 +141,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
-    fn release_call(&self, ctx: Value, owner: Value) {
-        self.runtime_call(ctx, offset_of!(RuntimeTable, release), self.b.context.void(), &[owner]);
-    }
-
     /// A pair of words that the runtime fills: results 0 (a pointer) and 1 (an owner).
-    fn pair_of(&mut self, data: &OpData, out: Value) -> Value {
+    fn define_pair(&mut self, data: &OpData, out: Value) {
         let p = self.b.load(self.b.context.ptr(0), out, 8);
         let owner = self.b.load(self.b.context.int(64), self.b.bytes_past(out, 8), 8);
         self.define(data, 0, p);
         self.define(data, 1, owner);
-        owner
     }
 
     fn word_buffer(&self, words: usize) -> Value {
@@ -182,33 +168,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let out = self.word_buffer(2);
         let at = self.b.i32(if at.is_host() { place::HOST } else { place::DEVICE });
         self.runtime_try(offset_of!(RuntimeTable, alloc), &[at, bytes, out], data.span)?;
-        let owner = self.pair_of(data, out);
-        let slot = self.owner_slot();
-        self.b.store(owner, slot, 8);
-        self.owned.push(slot);
+        self.define_pair(data, out);
         Ok(())
     }
 
-    /// A slot that is 0 from the start of the function.
-    fn owner_slot(&self) -> Value {
-        let here = self.b.here();
-        let slot = self.b.stack(self.b.context.int(64), 8);
-        self.b.after(slot);
-        self.b.store(self.b.i64(0), slot, 8);
-        self.b.at_end(here);
-        slot
-    }
-
-    /// `mem.release`. The failure path must not release it again.
+    /// `mem.release`.
     pub(crate) fn release(&mut self, data: &OpData) -> Result<()> {
-        let owner = self.operand(data, 0)?;
-        self.release_call(self.context(data.span)?, owner);
-        let b = &self.b;
-        for &slot in &self.owned {
-            let held = b.load(b.context.int(64), slot, 8);
-            let same = b.icmp(IntIs::LLVMIntEQ, held, owner);
-            b.store(b.select(same, b.i64(0), held), slot, 8);
-        }
+        let (owner, ctx) = (self.operand(data, 0)?, self.context(data.span)?);
+        self.runtime_call(ctx, offset_of!(RuntimeTable, release), self.b.context.void(), &[owner]);
         Ok(())
     }
 
@@ -232,23 +199,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Access::Update => mode::UPDATE,
         };
         let b = &self.b;
-        let args = [
-            address,
-            operands[1],
-            b.i32(rank),
-            shape,
-            strides,
-            b.i32(d.size() as u32),
-            b.i32(at),
-            b.i32(access),
-            out,
-        ];
+        let args =
+            [address, operands[1], b.i32(rank), shape, strides, b.i32(d.size() as u32), b.i32(at), b.i32(access), out];
         self.runtime_try(offset_of!(RuntimeTable, need), &args, data.span)?;
-        self.pair_of(data, out);
+        self.define_pair(data, out);
         Ok(())
     }
 
-    /// `simt.launch`: sizes, then arguments. A kernel may also take the sizes as its first parameters.
+    /// `simt.launch`: sizes, then arguments.
     pub(crate) fn launch(&mut self, data: &OpData, kernel: &str, dims: u32) -> Result<()> {
         let kernels = || self.unit.ir.funcs.iter().filter(|f| f.kernel);
         let site = kernels().position(|f| f.name == kernel);
@@ -258,16 +216,15 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let operands = self.operands(data)?;
         let params = callee.params();
         let dims_n = dims as usize;
-        let first = if operands.len() == params.len() { 0 } else { dims_n };
-        if operands.len() < dims_n || operands.len() - first != params.len() {
+        if operands.len() != dims_n + params.len() {
             return Err(malformed(format!("@{kernel} takes {} arguments", params.len()), data.span));
         }
         let sizes: Vec<Value> = operands[..dims_n].iter().map(|&v| self.to_i64(v)).collect();
         let sizes = self.words(&sizes);
         let buffer = self.word_buffer(info.bytes.div_ceil(8) as usize);
-        for (i, (&v, &p)) in operands[first..].iter().zip(params).enumerate() {
+        for (i, (&v, &p)) in operands[dims_n..].iter().zip(params).enumerate() {
             let (ty, field) = (callee.ty(p), info.fields[i]);
-            let v = self.as_argument(v, self.func.ty(data.operands[first + i]), ty, data)?;
+            let v = ty.scalar_dtype().map_or(v, |d| types::to_memory(&self.b, d, v));
             self.b.store(v, self.b.bytes_past(buffer, field.offset.into()), field.size);
         }
         if info.may_raise {
@@ -277,15 +234,6 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let b = &self.b;
         let args = [b.i32(site as u32), sizes, b.i32(dims), buffer, b.i32(info.bytes)];
         self.runtime_try(offset_of!(RuntimeTable, launch), &args, data.span)
-    }
-
-    /// A value as a kernel parameter takes it: sizes may narrow to i32.
-    fn as_argument(&self, v: Value, from: &IrType, to: &IrType, data: &OpData) -> Result<Value> {
-        match (from.scalar_dtype(), to.scalar_dtype()) {
-            (Some(a), Some(d)) => Ok(types::to_memory(&self.b, d, self.cast(v, a, d, data)?)),
-            (None, None) => Ok(v),
-            _ => Err(malformed(format!("a kernel parameter of type {to} was given {from}"), data.span)),
-        }
     }
 
     /// An index or size as i64.

@@ -38,7 +38,9 @@ impl Lowering<'_, '_> {
                 self.unit.math.borrow_mut().call(self.unit.module, &self.b, f, bits, args)
             }
             Target::Ptx => self.device_call(&ptx::libdevice_name(f, bits), d, args, 0),
-            Target::SpirV => self.device_call(&spirv::builtin_name(f.name(), bits, args.len()), d, args, 75),
+            Target::SpirV => {
+                self.device_call(&spirv::builtin_name(f.name(), bits, args.len()), d, args, spirv::FUNCTION)
+            }
         })
     }
 

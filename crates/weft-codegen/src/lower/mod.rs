@@ -59,7 +59,7 @@ pub(crate) struct Unit<'m, 'c> {
 
 /// How the function being written raises and leaves.
 pub(crate) enum Frame {
-    /// The specialisation itself: `ctx`, `ret`, and the block that releases and returns 1.
+    /// The specialisation itself: `ctx`, `ret`, and the block that returns 1.
     Entry { ctx: Value, ret: Value, fail: Block },
     /// A chunk of a parallel loop: `ctx`, the block that returns 1, and the iteration's row-major position once known.
     Chunk { ctx: Value, fail: Block, iteration: Value },
@@ -85,14 +85,12 @@ pub(crate) struct Lowering<'m, 'c> {
     values: Vec<Option<Value>>,
     /// Groups of the parallel loops around: every memory access belongs to all of them.
     pub(crate) groups: Vec<Metadata>,
-    /// Stack slots of owners allocated here and not yet released.
-    pub(crate) owned: Vec<Value>,
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
     pub(crate) fn new(unit: &'m Unit<'m, 'c>, func: &'m Func, b: Builder<'c>, frame: Frame) -> Self {
         let values = vec![None; func.values.len()];
-        Lowering { unit, func, b, frame, values, groups: vec![], owned: vec![] }
+        Lowering { unit, func, b, frame, values, groups: vec![] }
     }
 
     /// Lowers a region's ops. Gives the values it yields, or `None` if control never reaches its end.

@@ -2,7 +2,7 @@
 //! powers, checked operations. All but the power's loop is branch-free, so that it vectorises.
 
 use weft_ir::attr::BinOp;
-use weft_ir::{DType, OpData, Type as IrType};
+use weft_ir::{DType, OpData};
 
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
@@ -10,6 +10,7 @@ use crate::llvm::Value;
 use crate::llvm::builder::{Builder, IntIs, Opcode, RealIs};
 use crate::llvm::module::Linkage;
 use crate::mvec::{MathFn, declare};
+use crate::spirv;
 
 impl Lowering<'_, '_> {
     /// A divisor that never traps (`x / 0` and `min / -1` divide by 1), and whether the given one is 0.
@@ -84,7 +85,9 @@ impl Lowering<'_, '_> {
         Ok(match self.unit.target {
             Target::Native => self.b.op(Opcode::LLVMFRem, x, y),
             Target::Ptx => self.device_call(if d == DType::F32 { "__nv_fmodf" } else { "__nv_fmod" }, d, &[x, y], 0),
-            Target::SpirV => self.device_call(if d == DType::F32 { "_Z4fmodff" } else { "_Z4fmoddd" }, d, &[x, y], 75),
+            Target::SpirV => {
+                self.device_call(if d == DType::F32 { "_Z4fmodff" } else { "_Z4fmoddd" }, d, &[x, y], spirv::FUNCTION)
+            }
         })
     }
 
@@ -146,8 +149,8 @@ impl Lowering<'_, '_> {
         }
         let call = self.b.call(fty, f, &[x, y]);
         if self.unit.target == Target::SpirV {
-            module.convention(f, 75);
-            self.b.call_convention(call, 75);
+            module.convention(f, spirv::FUNCTION);
+            self.b.call_convention(call, spirv::FUNCTION);
         }
         call
     }
@@ -178,6 +181,8 @@ impl Lowering<'_, '_> {
             let is_min = b.icmp(IntIs::LLVMIntEQ, x, min);
             let is_minus_one = b.icmp(IntIs::LLVMIntEQ, y, b.int(ty, u64::MAX));
             (self.int_floordiv(d, x, y), b.op(Opcode::LLVMAnd, is_min, is_minus_one))
+        } else if self.unit.target == Target::SpirV {
+            self.overflow_by_hand(op, d, x, y)
         } else {
             let pair = b.context.structure(&[ty, b.context.int(1)]);
             let fty = b.context.function(pair, &[ty, ty]);
@@ -188,11 +193,38 @@ impl Lowering<'_, '_> {
         let (raise, next) = (b.block(b.function(), c"overflow"), b.block(b.function(), c"fits"));
         b.branch(overflow, raise, next);
         b.at_end(raise);
-        let ty = IrType::Num(d);
-        self.raise_values(site, &[(x, &ty), (y, &ty)], data.span)?;
+        self.raise_values(site, &[], data.span)?;
         self.b.at_end(next);
         self.define(data, 0, value);
         Ok(())
+    }
+
+    /// Result and overflow of `+`, `-`, `*` from their signs: LLVM's SPIR-V backend has no instruction for it.
+    fn overflow_by_hand(&self, op: BinOp, d: DType, x: Value, y: Value) -> (Value, Value) {
+        let b = &self.b;
+        let ty = b.type_of(x);
+        let xor = |p, q| b.op(Opcode::LLVMXor, p, q);
+        let negative = |v| b.icmp(IntIs::LLVMIntSLT, v, b.zero(ty));
+        match op {
+            BinOp::Add => {
+                let r = b.op(Opcode::LLVMAdd, x, y);
+                (r, negative(b.op(Opcode::LLVMAnd, xor(x, r), xor(y, r))))
+            }
+            BinOp::Sub => {
+                let r = b.op(Opcode::LLVMSub, x, y);
+                (r, negative(b.op(Opcode::LLVMAnd, xor(x, y), xor(x, r))))
+            }
+            _ => {
+                let r = b.op(Opcode::LLVMMul, x, y);
+                let name = if types::bits(d) == 64 { "_Z6mul_hill" } else { "_Z6mul_hiii" };
+                let (f, fty) = declare(self.unit.module, name, ty, 2);
+                let high = b.call(fty, f, &[x, y]);
+                self.unit.module.convention(f, spirv::FUNCTION);
+                b.call_convention(high, spirv::FUNCTION);
+                let sign = b.op(Opcode::LLVMAShr, r, b.int(ty, u64::from(types::bits(d)) - 1));
+                (r, b.icmp(IntIs::LLVMIntNE, high, sign))
+            }
+        }
     }
 
     /// Calls an overloaded intrinsic of one float type (`llvm.floor` → `llvm.floor.f64`).
@@ -238,4 +270,3 @@ fn write_int_power(b: &Builder, f: Value, ty: crate::llvm::Type) {
     b.incoming(result, &[(one, entry), (next_power, step)]);
     b.ret(Some(result));
 }
-

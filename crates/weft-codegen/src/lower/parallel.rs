@@ -103,7 +103,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             _ => this.iterations(region, &[], this.b.i64(0), lo, hi)?,
         }
         this.b.ret(Some(this.b.i32(0)));
-        this.finish_failure()?;
+        this.finish_failure();
         Ok(f)
     }
 

@@ -9,6 +9,9 @@ use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, RuntimeTable};
 use weft_codegen::{LoadedCode, compile_host, load};
 use weft_ir::Module;
 
+/// A transfer asked for: data, owner, shape, strides, item size, place, mode.
+pub type Need = (u64, u64, Vec<i64>, Vec<i64>, u32, u32, u32);
+
 /// What happened during a call.
 #[derive(Default)]
 pub struct Log {
@@ -18,7 +21,7 @@ pub struct Log {
     pub fail_alloc_after: Option<usize>,
     pub allocs: usize,
     pub launches: Vec<(u32, Vec<u64>, Vec<u8>)>,
-    pub needs: Vec<(u64, u64, Vec<i64>, Vec<i64>, u32, u32, u32)>,
+    pub needs: Vec<Need>,
 }
 
 fn log(ctx: *mut CallCtx) -> &'static RefCell<Log> {
@@ -64,10 +67,16 @@ unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     0
 }
 
-unsafe extern "C" fn launch(ctx: *mut CallCtx, site: u32, sizes: *const u64, dims: u32, args: *const u8, bytes: u32) -> u32 {
-    let (sizes, args) = unsafe {
-        (std::slice::from_raw_parts(sizes, dims as usize), std::slice::from_raw_parts(args, bytes as usize))
-    };
+unsafe extern "C" fn launch(
+    ctx: *mut CallCtx,
+    site: u32,
+    sizes: *const u64,
+    dims: u32,
+    args: *const u8,
+    bytes: u32,
+) -> u32 {
+    let (sizes, args) =
+        unsafe { (std::slice::from_raw_parts(sizes, dims as usize), std::slice::from_raw_parts(args, bytes as usize)) };
     log(ctx).borrow_mut().launches.push((site, sizes.to_vec(), args.to_vec()));
     0
 }
@@ -156,9 +165,7 @@ pub fn ptr_mut<T>(p: &mut [T]) -> u64 {
 
 /// An f64 function of one or two arguments, from its ops (`%x`, `%y` in, `%r` out).
 pub fn scalar_fn(dtype: &str, result: &str, ops: &str) -> Code {
-    Code::new(&format!(
-        "weft 1 stage loops\nfunc @f(%x: {dtype}, %y: {dtype}) -> {result} {{\n{ops}\nreturn(%r)\n}}\n"
-    ))
+    Code::new(&format!("weft 1 stage loops\nfunc @f(%x: {dtype}, %y: {dtype}) -> {result} {{\n{ops}\nreturn(%r)\n}}\n"))
 }
 
 /// `out[i] = ops(a[i], b[i])` as a parallel loop.

@@ -16,7 +16,6 @@ impl Infer<'_> {
             ("exp", [x]) => self.math(Op::Exp, x),
             ("log", [x]) => self.math(Op::Log, x),
             ("sqrt", [x]) => self.math(Op::Sqrt, x),
-            ("strong", [x]) => Ok(Abs::Value(self.strengthen(x)?)),
             ("absolute", [x]) => self.absolute(x),
             ("minimum", [x, y]) => self.choose(Op::Min, x, y),
             ("maximum", [x, y]) => self.choose(Op::Max, x, y),

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use weft_ir::{DType, Layout};
 
 use super::{Api, dtype_of, memory, type_num};
@@ -100,6 +101,13 @@ impl<'a> ArrayView<'a> {
     pub(crate) fn dtype_object(self, py: Python<'a>) -> Bound<'a, PyAny> {
         // SAFETY: an array always has a descriptor, which is a Python object.
         unsafe { Bound::from_borrowed_ptr(py, self.0.descr as *mut ffi::PyObject) }
+    }
+
+    /// What an element is, by the name of its scalar type, for messages.
+    pub(crate) fn element_type(self, py: Python<'a>) -> String {
+        // SAFETY: an array always has a descriptor, and that the type of its scalars.
+        let ty = unsafe { Bound::from_borrowed_ptr(py, (*self.0.descr).typeobj as *mut ffi::PyObject) };
+        ty.cast::<PyType>().ok().and_then(|t| t.qualname().ok()).map_or_else(|| "?".to_owned(), |n| n.to_string())
     }
 
     /// Whether the bytes of an element are in this machine's order.

@@ -426,13 +426,17 @@ impl UsmNdarray {
         make_scalar(py, dtype, u64::from_ne_bytes(bytes))?.call_method0(py, "item")
     }
 
-    /// The same array on another queue: a copy, or itself where that is equal.
-    fn to_device(&self, py: Python<'_>, place: &Bound<'_, PyAny>) -> PyResult<UsmNdarray> {
+    /// The array on another queue: a copy, or itself where that is equal.
+    fn to_device<'py>(slf: &Bound<'py, Self>, place: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
         let queue = place_of(py, Some(place))?;
-        let tensor = self.handle();
+        let tensor = slf.get().handle();
+        if **tensor.queue() == *queue {
+            return Ok(slf.clone());
+        }
         border(py, || {
-            let moved = py.detach(|| tensor.to_queue(&queue));
-            moved.map(UsmNdarray::new).map_err(|e| from_tensor(py, &e))
+            let moved = py.detach(|| tensor.to_queue(&queue)).map_err(|e| from_tensor(py, &e))?;
+            Bound::new(py, UsmNdarray::new(moved))
         })
     }
 

@@ -1,0 +1,251 @@
+"""Threads, processes and imports: compiled code does not mind which of them it is called from."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import weft
+from doors import jitted
+from support import same
+
+SOON = 60  # seconds; far more than any of this takes, and far less than forever
+
+
+def together(*jobs):
+    """Runs each job in a thread of its own, starting at the same moment; returns their results."""
+    start = threading.Barrier(len(jobs))
+
+    def run(job):
+        start.wait(SOON)
+        return job()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return [future.result(SOON) for future in [pool.submit(run, job) for job in jobs]]
+
+
+# spec: N1, N11
+def test_threads_compile_and_call_one_function():
+    f = jitted(["np.sin(x) * 2 + x"], "x")
+    arrays = [np.linspace(0, 1, 100).astype(dtype) for dtype in ("f4", "f8", "i4", "i8")] * 2
+    for x, result in zip(arrays, together(*(lambda x=x: f(x) for x in arrays))):
+        same(result, (np.sin(x) * 2 + x,), ulps=4)
+    # Threads that race for one specialisation may both compile it, but only one is kept.
+    assert sorted(set(f.signatures)) == sorted(f.signatures)
+
+
+# spec: N1
+def test_threads_compile_many_functions_at_once():
+    def job(k):
+        def work():
+            results = []
+            for n in range(4):
+                f = jitted([f"x * {k} + {n}"], "x")
+                results += [(k * 3.0 + n, f(np.full(1000, 3.0))[0])]
+            return results
+
+        return work
+
+    for results in together(*map(job, range(6))):
+        for expected, result in results:
+            same(result, np.full(1000, expected))
+
+
+# spec: N1, N10
+def test_one_function_is_called_from_many_threads():
+    f = jitted(["x * y + x"], "xy")
+    x = np.arange(200_000.0)
+    f(x, x)
+
+    def job(k):
+        return lambda: [f(x, k) for _ in range(20)]
+
+    for k, results in enumerate(together(*map(job, range(4)))):
+        for result in results:
+            same(result[0], x * k + x)
+
+
+# spec: A1
+def test_a_context_is_of_its_thread(device):
+    opened, looked = threading.Event(), threading.Event()
+
+    def inside():
+        with weft.device_context(device):
+            opened.set()
+            assert looked.wait(SOON)
+            return weft.current_queue().device.backend
+
+    def outside():
+        assert opened.wait(SOON)
+        seen = weft.current_queue()
+        looked.set()
+        return seen
+
+    assert together(inside, outside) == [device, None]
+
+
+# spec: A1, A2
+def test_threads_run_on_different_devices_at_once():
+    f = jitted(["x + 1", "x * 2"], "x")
+    x = np.arange(1000.0)
+
+    def job(place):
+        def work():
+            with weft.device_context(place):
+                return [f(x) for _ in range(10)]
+
+        return work
+
+    for results in together(job("native"), job("opencl"), job("native"), job("opencl")):
+        for result in results:
+            same(result, (x + 1, x * 2))
+
+
+# spec: T4, D7
+def test_threads_record_and_look_at_tensors(device):
+    tensor = weft.tensor
+    x = tensor.asarray(np.arange(1000.0), device=device)
+    shared = tensor.sqrt(x) + 1
+
+    def job(k):
+        return lambda: tensor.asnumpy(shared * k + x)
+
+    host = np.arange(1000.0)
+    for k, result in enumerate(together(*map(job, range(4)))):
+        same(result, (np.sqrt(host) + 1) * k + host)
+
+
+# spec: N10
+def test_exceptions_stay_in_their_thread():
+    f = jitted(["x / y"], "xy")
+
+    def job(y):
+        def work():
+            try:
+                return f(1.0, y)
+            except ZeroDivisionError as error:
+                return type(error)
+
+        return work
+
+    results = together(*(job(k % 2) for k in range(8)))
+    assert results == [ZeroDivisionError, (1.0,)] * 4
+
+
+def in_child(work):
+    """Forks, runs `work` in the child, and returns what it said; a child that hangs is killed, and fails the test."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            said = str(work())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(write, said.encode()[:4000])
+        os._exit(0)
+    os.close(write)
+    end = time.monotonic() + SOON
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            with os.fdopen(read) as pipe:
+                assert status == 0, f"the child ended with {status}"
+                return pipe.read()
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    pytest.fail("the child did not come back")
+
+
+BIG = 300_000  # enough for the thread pool, whose threads a child does not have
+
+
+# spec: N1
+def test_a_forked_child_runs_and_compiles_natively():
+    f, g = jitted(["x * 2 + 1"], "x"), jitted(["x - 1"], "x")
+    x = np.arange(float(BIG))
+    f(x)
+    assert in_child(lambda: f(x)[0].tolist() == (x * 2 + 1).tolist()) == "True"
+    assert in_child(lambda: g(x)[0].tolist() == (x - 1).tolist()) == "True"
+    same(f(x), (x * 2 + 1,))
+    same(g(x), (x - 1,))
+
+
+# spec: D8
+def test_a_forked_child_refuses_devices_cleanly():
+    """A driver's state does not survive a fork: an exception, neither a hang nor a crash."""
+    f = jitted(["x * 2 + 1"], "x")
+    x = np.arange(float(BIG))
+    with weft.device_context("opencl"):
+        f(x)
+    tensor = weft.tensor.asarray(x, device="opencl")
+
+    def njit():
+        with weft.device_context("opencl"):
+            return f(x)
+
+    for work in (njit, lambda: weft.tensor.asnumpy(tensor + 1), lambda: weft.tensor.ones(3, device="opencl") + 1):
+        said = in_child(work)
+        assert said.startswith("DeviceError") and "fork" in said, said
+    with weft.device_context("opencl"):
+        same(f(x), (x * 2 + 1,))
+
+
+# spec: N1
+def test_a_forked_child_of_a_child_and_threads_in_it():
+    f = jitted(["x * 2 + 1"], "x")
+    x = np.arange(float(BIG))
+    expected = x * 2 + 1
+    assert in_child(lambda: all(bool((r[0] == expected).all()) for r in together(*[lambda: f(x)] * 3))) == "True"
+
+
+def python(program, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=SOON,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# spec: D1
+def test_import_finds_no_devices_and_starts_no_threads():
+    program = """
+import os, sys
+import numpy
+threads = len(os.listdir("/proc/self/task"))
+import weft, weft.tensor
+maps = open("/proc/self/maps").read()
+drivers = [name for name in ("libOpenCL", "libintelocl", "libcuda", "libnvidia") if name in maps]
+print(len(os.listdir("/proc/self/task")) - threads, drivers)
+"""
+    assert python(program) == "0 []"
+
+
+# spec: D1
+def test_host_code_needs_no_driver():
+    program = """
+import numpy as np, weft
+f = weft.njit(lambda x: x + 1)
+print(f(np.arange(3.0)))
+print("libintelocl" in open("/proc/self/maps").read())
+"""
+    assert python(program) == "[1. 2. 3.]\nFalse"
+
+
+# spec: D1
+@pytest.mark.parametrize("broken", ["/nonexistent/libOpenCL.so", "/etc/passwd"])
+def test_a_broken_driver_is_no_error_until_it_is_asked_for(broken):
+    program = """
+import numpy as np, weft
+print(weft.njit(lambda x: x + 1)(np.arange(3.0)), len(weft.devices("native")))
+"""
+    out = python(program, WEFT_OPENCL_LIB=broken, WEFT_OPENCL_DIR="/nonexistent")
+    assert out == "[1. 2. 3.] 1"
