@@ -18,7 +18,7 @@ TEST_ENV := WEFT_VERIFY=1 WEFT_REQUIRE_OPENCL=1 WEFT_OPENCL_DIR=$(CURDIR)/$(VENV
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test wheel promises bench fmt lint clean setup build test-rust test-python
+.PHONY: help demo test wheel promises bench fuzz fmt lint clean setup build test-rust test-python
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -39,6 +39,9 @@ promises: ## The promises of docs/spec.md that no test names
 bench: build ## Benchmarks, as ratios against peers in one run, to target/bench/
 	scripts/setup bench
 	$(PY) benchmarks/run.py --json target/bench/results.json
+
+fuzz: build ## Random array expressions against NumPy, for SECONDS=60
+	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)
 
 fmt: setup ## Format Rust and Python
 	$(CARGO) fmt --all

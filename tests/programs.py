@@ -1,8 +1,8 @@
 """Random array expressions: made, run by NumPy and by Weft, compared, and made smaller when they differ.
 
-A program is a tree over leaves (arrays `a`, `b`, …, scalars `s`, `t` and constants). NumPy evaluates every subtree as it
-grows, so that operators meet operands they are defined on. Functions that round (sin, pow, …) are only wrapped in what
-does not amplify an error, so that the bound of one function holds for the whole.
+A program is a tree over leaves (arrays `a`, `b`, `c`, scalars `s`, `t` and constants). NumPy evaluates every subtree
+as it grows, so that operators meet operands they are defined on. Functions that round (sin, pow, …) are only wrapped
+in what does not amplify an error, so that the bound of one function holds for the whole.
 """
 
 import random
@@ -112,7 +112,7 @@ def _evaluate(node: Node, arguments: dict[str, Any]) -> Node | None:
     if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
         return node if abs(node.value) < 2**40 else None
     dtype = getattr(node.value, "dtype", None)
-    return node if dtype is None and isinstance(node.value, bool) or str(dtype) in DTYPES else None
+    return node if isinstance(node.value, bool) or str(dtype) in DTYPES else None
 
 
 def _kind(value: Any) -> str:
@@ -164,7 +164,8 @@ def _round(rng: random.Random, node: Node, arguments: dict[str, Any]) -> Node:
         return node
     kept = _fill(rng, rng.choice(KEEPING), [made, made], arguments)
     # In a wider dtype the same error would be more ulps.
-    return kept if kept is not None and kept.value.dtype == made.value.dtype and rng.random() < 0.5 else made
+    wider = kept is None or np.asarray(kept.value).dtype != np.asarray(made.value).dtype
+    return made if kept is None or wider or rng.random() < 0.5 else kept
 
 
 def make(seed: int, depth: int = 5, tensors: bool = False) -> Program:

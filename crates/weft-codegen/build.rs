@@ -7,7 +7,6 @@ use std::process::Command;
 /// The parts of LLVM that Weft uses. A component missing here shows as an undefined symbol at import.
 const COMPONENTS: &[&str] = &[
     "x86codegen",
-    "x86asmparser",
     "x86desc",
     "x86info",
     "nvptxcodegen",
@@ -20,7 +19,6 @@ const COMPONENTS: &[&str] = &[
     "ipo",
     "linker",
     "bitreader",
-    "bitwriter",
     "irreader",
     "target",
 ];
@@ -48,7 +46,9 @@ fn link_llvm() -> Result<(), String> {
     let mut args = vec!["--link-static", "--libs"];
     args.extend(COMPONENTS);
     let libs = ask(&args)?;
-    println!("cargo::rustc-link-search=native={}", ask(&["--link-static", "--libdir"])?);
+    let libdir = ask(&["--link-static", "--libdir"])?;
+    println!("cargo::rustc-link-search=native={libdir}");
+    find_spirv_analysis(&libdir)?;
     for lib in libs.split_whitespace().filter_map(|l| l.strip_prefix("-l")) {
         println!("cargo::rustc-link-lib=static:-bundle={lib}");
     }
@@ -63,6 +63,18 @@ fn link_llvm() -> Result<(), String> {
     }
     println!("cargo::rustc-link-lib=dylib=m");
     println!("cargo::metadata=cdylib_link_args=-Wl,--gc-sections -Wl,--icf=all");
+    Ok(())
+}
+
+/// Tells `llvm/spirv_state.rs` the size of the SPIR-V backend's static module analysis, where this LLVM still has it.
+fn find_spirv_analysis(libdir: &str) -> Result<(), String> {
+    println!("cargo::rustc-check-cfg=cfg(spirv_static_analysis)");
+    let symbols = run("nm", &["-S", "--defined-only", &format!("{libdir}/libLLVMSPIRVCodeGen.a")])?;
+    let Some(line) = symbols.lines().find(|l| l.ends_with(" _ZN4llvm19SPIRVModuleAnalysis3MAIE")) else { return Ok(()) };
+    let size = line.split_whitespace().nth(1).and_then(|hex| usize::from_str_radix(hex, 16).ok());
+    let size = size.ok_or("`nm` did not tell the size of LLVM's SPIRVModuleAnalysis::MAI")?;
+    println!("cargo::rustc-cfg=spirv_static_analysis");
+    println!("cargo::rustc-env=WEFT_SPIRV_ANALYSIS_BYTES={size}");
     Ok(())
 }
 

@@ -94,10 +94,7 @@ pub fn inspect(module: &IrModule, what: &str) -> Result<String> {
             Ok(String::from_utf8_lossy(&text).into_owned())
         }),
         "ptx" => kernel_text(DeviceTarget::Ptx { arch: "sm_90".into() }, ptx::finish),
-        "spirv" => kernel_text(DeviceTarget::SpirV, |m, machine| {
-            spirv::prepare(m, machine)?;
-            machine.emit(m, Emit::Assembly)
-        }),
+        "spirv" => kernel_text(DeviceTarget::SpirV, spirv::text),
         other => Err(CodegenError::Llvm(format!("`{other}` is none of llvm, asm, ptx, spirv"))),
     })
 }

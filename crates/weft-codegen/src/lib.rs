@@ -4,6 +4,20 @@
 //! SPIR-V with the layout of every kernel's arguments). Nothing here knows a device, a cache or Python; compiled code
 //! reaches the runtime only through [`abi`].
 //!
+//! ```
+//! let module = weft_ir::read::read_module(
+//!     "weft 1 stage loops
+//!      func @twice(%x: f64) -> f64 { %r = arith.add(%x, %x) : f64  return(%r) }",
+//! )?;
+//! let code = weft_codegen::compile_host(&module, "twice")?;
+//! let loaded = weft_codegen::load(&code.object)?;
+//! let mut result = 0;
+//! // SAFETY: one parameter, one result, and a body that never asks the runtime for anything.
+//! let status = unsafe { loaded.entry()?(std::ptr::null_mut(), &1.5f64.to_bits(), &mut result) };
+//! assert_eq!((status, f64::from_bits(result)), (0, 3.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! In the order data flows: [`abi`] (what compiled code may rely on), `lower` (our IR → LLVM IR, shared by all targets),
 //! `native`, [`ptx`], `spirv` (one small file per target), [`mvec`] (vector math), [`llvm`] (the layer over LLVM's C API).
 //!

@@ -91,6 +91,7 @@ pub fn find_libdevice() -> Result<PathBuf> {
             return Ok(found);
         }
     }
+    searched.push("/usr/local/cuda*/nvvm/libdevice".into());
     Err(CodegenError::NoLibdevice { searched: searched.join(", ") })
 }
 

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::llvm::Value;
 use crate::llvm::builder::Builder;
 use crate::llvm::module::{Linkage, Module, Place};
-use crate::llvm::optimise;
+use crate::llvm::{optimise, spirv_state};
 use crate::llvm::target::{Emit, Machine};
 use crate::lower::kernel::Query;
 
@@ -41,11 +41,15 @@ pub(crate) fn query(module: &Module, b: &Builder, what: Query, dim: usize) -> Va
 
 /// Optimises and writes a SPIR-V binary.
 pub(crate) fn finish(module: &Module, machine: &Machine) -> Result<Vec<u8>> {
-    prepare(module, machine)?;
-    machine.emit(module, Emit::Object)
+    emit(module, machine, Emit::Object)
 }
 
-/// Everything before code generation.
-pub(crate) fn prepare(module: &Module, machine: &Machine) -> Result<()> {
-    optimise::run(module, machine, optimise::SPIRV)
+/// Optimises and writes SPIR-V in LLVM's text form.
+pub(crate) fn text(module: &Module, machine: &Machine) -> Result<Vec<u8>> {
+    emit(module, machine, Emit::Assembly)
+}
+
+fn emit(module: &Module, machine: &Machine, form: Emit) -> Result<Vec<u8>> {
+    optimise::run(module, machine, optimise::SPIRV)?;
+    spirv_state::alone(|| machine.emit(module, form))
 }

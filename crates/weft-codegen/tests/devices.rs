@@ -200,3 +200,26 @@ fn what_a_device_cannot_do_is_refused_by_name() {
         }
     }
 }
+
+#[test]
+fn the_same_module_gives_the_same_spirv_every_time_from_every_thread() {
+    let text = "weft 1 stage loops
+func @f(%n: i64, %x: mem<f64, global>, %y: mem<f64, global>) {
+  simt.launch(%n, %n, %x, %y) <{kernel=\"f.k0\", dims=1}>
+  return()
+}
+kernel @f.k0(%n: i64, %x: mem<f64, global>, %y: mem<f64, global>) {
+  simt.items(%n) { ^(%i: i64):
+    %v = mem.load(%x, %i) <{unit=\"element\"}> : f64
+    %s = math.sin(%v) : f64
+    mem.store(%s, %y, %i) <{unit=\"element\"}>
+    yield()
+  }
+  return()
+}
+";
+    let one = || compile_kernels(&module(text), &DeviceTarget::SpirV).unwrap().text_or_binary;
+    let first = one();
+    let again = || (0..40).for_each(|k| assert!(one() == first, "emission {k} differs"));
+    std::thread::scope(|s| (0..3).for_each(|_| drop(s.spawn(again))));
+}

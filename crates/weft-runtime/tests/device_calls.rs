@@ -17,7 +17,7 @@ func @axpy(%x: mem<f32, host>, %xo: owner, %y: mem<f32, host>, %yo: owner, %n: i
   %yd, %ye = mem.need(%y, %yo, %n, %four) <{at=#dev, mode="read", rank=1}> : mem<f32, global>, owner
   %bytes = arith.mul(%n, %four) : i64
   %o, %b = mem.alloc(%bytes) <{at=#dev}> : mem<f32, global>, owner
-  simt.launch(%n, %sx, %xd, %yd, %o) <{kernel="axpy.k0", dims=1}>
+  simt.launch(%n, %n, %sx, %xd, %yd, %o) <{kernel="axpy.k0", dims=1}>
   mem.release(%xe)
   mem.release(%ye)
   %h, %hb = mem.need(%o, %b, %n, %four) <{at=#host, mode="read", rank=1}> : mem<f32, host>, owner
@@ -145,10 +145,10 @@ func @overlap(%a: mem<i32, host>, %b: mem<i32, host>, %c: mem<i32, host>, %n: i6
   %three = arith.const() <{value=3}> : i64
   %five = arith.const() <{value=5}> : i64
   %ad, %ae = mem.need(%a, %one, %n, %four) <{at=#dev, mode="update", rank=1}> : mem<i32, global>, owner
-  simt.launch(%n, %ad) <{kernel="overlap.k0", dims=1}>
+  simt.launch(%n, %n, %ad) <{kernel="overlap.k0", dims=1}>
   %bd, %be = mem.need(%b, %three, %n, %four) <{at=#dev, mode="read", rank=1}> : mem<i32, global>, owner
   %cd, %ce = mem.need(%c, %five, %n, %four) <{at=#dev, mode="write_all", rank=1}> : mem<i32, global>, owner
-  simt.launch(%n, %bd, %cd) <{kernel="overlap.k1", dims=1}>
+  simt.launch(%n, %n, %bd, %cd) <{kernel="overlap.k1", dims=1}>
   return()
 }
 kernel @overlap.k0(%n: i64, %a: mem<i32, global>) {
@@ -221,7 +221,7 @@ func @raises(%x: mem<f64, host>, %o: mem<f64, host>, %n: i64) {
   %three = arith.const() <{value=3}> : i64
   %xd, %xe = mem.need(%x, %one, %n, %eight) <{at=#dev, mode="read", rank=1}> : mem<f64, global>, owner
   %od, %oe = mem.need(%o, %three, %n, %eight) <{at=#dev, mode="write_all", rank=1}> : mem<f64, global>, owner
-  simt.launch(%n, %xd, %od) <{kernel="raises.k0", dims=1}>
+  simt.launch(%n, %n, %xd, %od) <{kernel="raises.k0", dims=1}>
   return()
 }
 kernel @raises.k0(%n: i64, %x: mem<f64, global>, %o: mem<f64, global>) {
@@ -271,7 +271,7 @@ func @twice(%x: mem<f32, global>, %xo: owner, %n: i64) -> mem<f32, global>, owne
   %four = arith.const() <{value=4}> : i64
   %bytes = arith.mul(%n, %four) : i64
   %o, %b = mem.alloc(%bytes) <{at=#dev}> : mem<f32, global>, owner
-  simt.launch(%n, %x, %o) <{kernel="twice.k0", dims=1}>
+  simt.launch(%n, %n, %x, %o) <{kernel="twice.k0", dims=1}>
   return(%o, %b)
 }
 kernel @twice.k0(%n: i64, %x: mem<f32, global>, %o: mem<f32, global>) {

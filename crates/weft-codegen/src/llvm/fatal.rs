@@ -78,6 +78,7 @@ extern "C" fn on_fatal(reason: *const libc::c_char) {
     let text = unsafe { CStr::from_ptr(reason) }.to_string_lossy().trim().to_string();
     let report = REPORT.with_borrow_mut(Option::take);
     if let Some(report) = report {
+        super::spirv_state::abandon();
         report(text);
         loop {
             std::thread::park();

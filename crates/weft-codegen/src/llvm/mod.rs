@@ -17,6 +17,7 @@ pub mod loader;
 pub(crate) mod metadata;
 pub(crate) mod module;
 pub(crate) mod optimise;
+pub(crate) mod spirv_state;
 pub mod symbols;
 pub mod target;
 

@@ -33,7 +33,7 @@ pub(crate) fn run(module: &Module, machine: &Machine, passes: &str) -> Result<()
         let options = LLVMCreatePassBuilderOptions();
         LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
         LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
-        LLVMPassBuilderOptionsSetLoopInterleaving(options, 0);
+        LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
         let error = LLVMRunPasses(module.raw, passes.as_ptr(), machine.raw, options);
         LLVMDisposePassBuilderOptions(options);
         if !error.is_null() {

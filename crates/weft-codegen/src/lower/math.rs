@@ -2,6 +2,7 @@
 
 use weft_ir::{DType, Op, OpData};
 
+use super::host::align_frame;
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
 use crate::llvm::Value;
@@ -30,6 +31,7 @@ impl Lowering<'_, '_> {
         let bits = types::bits(d);
         Ok(match self.unit.target {
             Target::Native => {
+                align_frame(self.unit, self.b.function());
                 // Where LLVM prefers 256-bit registers, it must still hold 512-bit arguments whole.
                 for key in ["prefer-vector-width", "min-legal-vector-width"] {
                     let width = host_cpu().vector_bits.to_string();

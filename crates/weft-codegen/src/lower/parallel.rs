@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use weft_ir::{OpData, RegionId, ValueId};
 
-use super::host::set_attributes;
+use super::host::{align_frame, set_attributes};
 use super::{Frame, Lowering, malformed, types};
 use crate::abi::RuntimeTable;
 use crate::error::Result;
@@ -86,6 +86,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let name = format!("weft.chunk.{}", unit.module.functions().len());
         let f = unit.module.function(&name, cx.function(cx.int(32), &[ptr, ptr, word, word]), Linkage::Internal);
         set_attributes(unit, f);
+        align_frame(unit, f);
         let b = Builder::new(cx);
         let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));
         b.at_end(entry);

@@ -220,10 +220,11 @@ fn array(t: &TensorType, sizes: &[i64], rng: &mut Rng) -> Array {
 /// A number, often one where arithmetic is interesting.
 fn number(dtype: DType, rng: &mut Rng) -> Scalar {
     let small = rng.below(23) as i64 - 11;
-    let odd = rng.chance(20);
+    let odd = rng.chance(35);
     let wide = match dtype {
         DType::F32 | DType::F64 if odd => {
-            let values = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, -1e-310, 2147483648.0, 1e19];
+            let values =
+                [0.0, -0.0, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, -1e-310, 2147483648.0, 1e19];
             Scalar::F64(rng.pick(&values))
         }
         DType::F32 | DType::F64 if rng.chance(40) => Scalar::F64(rng.bits() as f64 / 1e12 - 2000.0),

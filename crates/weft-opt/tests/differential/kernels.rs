@@ -1,7 +1,7 @@
 //! Random kernels: scalar code, loads and stores at the work-item's own index, branches, loops and early returns.
 
 use crate::rng::Rng;
-use crate::scalars::{DTYPES, SITES, Var, Writer, names};
+use crate::scalars::{SITES, Var, Writer, names};
 
 /// The arrays of a kernel, and what they hold; `%out` is only written, so it may hold what is not exact.
 struct Kernel {
@@ -14,9 +14,10 @@ struct Kernel {
 /// The text of a random module whose entry is a kernel over one dimension.
 pub fn kernel(seed: u64) -> String {
     let mut rng = Rng::new(seed ^ 0x6b65_726e);
-    let (b, out, t) = (rng.pick(&DTYPES), rng.pick(&DTYPES), rng.pick(&DTYPES));
     let raises = rng.chance(20);
-    let mut k = Kernel { w: Writer::new(rng), arrays: vec![("%a", "i64"), ("%b", b)], out, raises };
+    let mut w = Writer::new(rng);
+    let (b, out, t) = (w.dtype(), w.dtype(), w.dtype());
+    let mut k = Kernel { w, arrays: vec![("%a", "i64"), ("%b", b)], out, raises };
     for (python, name, op) in [("%i0", "%i", "global_id"), ("%g0", "%g", "global_size")] {
         k.w.line(format!("{python} = simt.{op}() <{{dim=0}}> : pyint\n{name} = arith.cast({python}) : i64"));
     }
@@ -85,7 +86,7 @@ impl Kernel {
     }
 
     fn types(&mut self) -> Vec<&'static str> {
-        (0..self.w.rng.below(3)).map(|_| self.w.rng.pick(&DTYPES)).collect()
+        (0..self.w.rng.below(3)).map(|_| self.w.dtype()).collect()
     }
 
     fn choice(&mut self, scope: &mut Vec<Var>, depth: usize) {

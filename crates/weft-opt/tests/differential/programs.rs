@@ -87,7 +87,7 @@ impl Program {
             self.params.push(Array { name: format!("%x{i}"), ty, near: false });
         }
         self.arrays = self.params.clone();
-        for (i, ty) in ["f64", "i64", self.w.rng.pick(&DTYPES)].into_iter().enumerate() {
+        for (i, ty) in ["f64", "i64", self.w.dtype()].into_iter().enumerate() {
             head.push(format!("%s{i}: {ty}"));
             self.scalars.push(Var { name: format!("%s{i}"), ty, near: false });
         }
@@ -95,7 +95,7 @@ impl Program {
     }
 
     fn dtype(&mut self) -> DType {
-        DType::from_name(self.w.rng.pick(&DTYPES)).expect("a dtype")
+        DType::from_name(self.w.dtype()).expect("a dtype")
     }
 
     /// An array, rather one of the latest.
@@ -148,7 +148,7 @@ impl Program {
                 w.step(&mut scope, 1, raises);
             }
             let mut out = vec![scope[scope.len() - 1].clone()];
-            if w.rng.chance(25) {
+            for _ in 0..w.rng.below(3) {
                 out.push(w.rng.pick(&scope));
             }
             w.line(format!("yield({})", crate::scalars::names(&out)));
@@ -188,7 +188,7 @@ impl Program {
         if a.ty.rank() > 0 {
             let dim = self.w.rng.below(a.ty.rank());
             let size = self.w.define(format!("nt.dim({}) <{{dim={dim}}}>", a.name), "pyint");
-            let ty = self.w.rng.pick(&DTYPES);
+            let ty = self.w.dtype();
             let name = self.w.define(format!("arith.cast({size})"), ty);
             self.scalars.push(Var { name, ty, near: false });
         }
@@ -237,7 +237,7 @@ impl Program {
             true => p.pick().ty.to_string(),
             false => p.w.rng.pick(&p.scalars).ty.to_string(),
         };
-        (0..1 + self.w.rng.below(3)).map(|_| one(self)).collect()
+        (0..1 + self.w.rng.below(5)).map(|_| one(self)).collect()
     }
 
     /// A value of this type; there is one, or it is a scalar's.

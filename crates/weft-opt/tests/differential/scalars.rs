@@ -31,11 +31,19 @@ pub struct Writer {
     pub rng: Rng,
     pub text: String,
     next: usize,
+    /// Dtypes that occur more often than others, so that values meet.
+    often: [&'static str; 2],
 }
 
 impl Writer {
-    pub fn new(rng: Rng) -> Writer {
-        Writer { rng, text: String::new(), next: 0 }
+    pub fn new(mut rng: Rng) -> Writer {
+        let often = [rng.pick(&DTYPES), rng.pick(&DTYPES)];
+        Writer { rng, text: String::new(), next: 0, often }
+    }
+
+    /// A dtype.
+    pub fn dtype(&mut self) -> &'static str {
+        if self.rng.chance(65) { self.rng.pick(&self.often) } else { self.rng.pick(&DTYPES) }
     }
 
     /// A name that nothing has yet.
@@ -99,6 +107,12 @@ impl Writer {
         }
     }
 
+    /// Two exact scalars of this type, rather different ones.
+    fn pair(&mut self, scope: &[Var], ty: &'static str) -> (String, String) {
+        let (a, b) = (self.exact(scope, ty), self.exact(scope, ty));
+        if a == b { (a, self.exact(scope, ty)) } else { (a, b) }
+    }
+
     /// A scalar of this type, exact or not.
     pub fn any(&mut self, scope: &[Var], ty: &'static str) -> Var {
         let found: Vec<&Var> = scope.iter().filter(|v| v.ty == ty).collect();
@@ -110,12 +124,12 @@ impl Writer {
 
     /// One random op, or a structured one with `depth` more inside. `raises`: it may leave by an exception.
     pub fn step(&mut self, scope: &mut Vec<Var>, depth: usize, raises: bool) {
-        let ty = if scope.is_empty() { self.rng.pick(&DTYPES) } else { self.rng.pick(scope).ty };
+        let ty = if scope.is_empty() { self.dtype() } else { self.rng.pick(scope).ty };
         match self.rng.below(20) {
             0..=6 => self.binary(scope, ty),
             7..=9 => self.unary(scope, ty),
             10 | 11 => {
-                let (a, to) = (self.exact(scope, ty), self.rng.pick(&DTYPES));
+                let (a, to) = (self.exact(scope, ty), self.dtype());
                 self.push(scope, format!("arith.cast({a})"), to, false);
             }
             12 | 13 => {
@@ -127,7 +141,7 @@ impl Writer {
                 self.push(scope, format!("arith.select({c}, {}, {})", a.name, b.name), ty, a.near | b.near);
             }
             16 if raises => {
-                let (a, b) = (self.exact(scope, "i64"), self.exact(scope, "i64"));
+                let (a, b) = self.pair(scope, "i64");
                 let op = self.rng.pick(&["+", "-", "*", "//"]);
                 let checked = format!("<{{op=\"{op}\", site={}}}>", 1 + self.rng.below(3));
                 if self.rng.chance(50) {
@@ -153,7 +167,7 @@ impl Writer {
     /// A comparison.
     pub fn condition(&mut self, scope: &[Var]) -> String {
         let ty = if scope.is_empty() { "i64" } else { self.rng.pick(scope).ty };
-        let (a, b, is) = (self.exact(scope, ty), self.exact(scope, ty), self.rng.pick(&COMPARISONS));
+        let ((a, b), is) = (self.pair(scope, ty), self.rng.pick(&COMPARISONS));
         self.define(format!("arith.cmp({a}, {b}) <{{is=\"{is}\"}}>"), "bool")
     }
 
@@ -164,7 +178,7 @@ impl Writer {
             _ => &["add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "and", "or", "xor", "shl", "shr"],
         };
         let (op, float) = (self.rng.pick(ops), ty.starts_with('f'));
-        let (a, mut b) = (self.exact(scope, ty), self.exact(scope, ty));
+        let (a, mut b) = self.pair(scope, ty);
         if op == "pow" && !float {
             // Exponents are not negative.
             let mask = self.rng.pick(&["3", "7", "63"]);
@@ -202,7 +216,7 @@ impl Writer {
 
     fn choice(&mut self, scope: &mut Vec<Var>, depth: usize, raises: bool) {
         let condition = self.condition(scope);
-        let types: Vec<&'static str> = (0..1 + self.rng.below(2)).map(|_| self.rng.pick(&DTYPES)).collect();
+        let types: Vec<&'static str> = (0..1 + self.rng.below(2)).map(|_| self.dtype()).collect();
         let (then, near) = self.arm(scope, &types, depth, raises);
         let (other, also) = self.arm(scope, &types, depth, raises);
         let near: Vec<bool> = near.iter().zip(&also).map(|(a, b)| a | b).collect();
@@ -216,7 +230,7 @@ impl Writer {
     }
 
     fn repeat(&mut self, scope: &mut Vec<Var>, depth: usize, raises: bool) {
-        let types: Vec<&'static str> = (0..1 + self.rng.below(2)).map(|_| self.rng.pick(&DTYPES)).collect();
+        let types: Vec<&'static str> = (0..1 + self.rng.below(2)).map(|_| self.dtype()).collect();
         let index = self.rng.pick(&["i64", "i32"]);
         let (lo, hi, step) = self.rng.pick(&[(0, 3, 1), (2, -3, -2), (1, 1, 1), (-1, 4, 3)]);
         let bounds: Vec<String> =

@@ -55,8 +55,9 @@ impl Backend for Native {
                 site => Err(Failure::Raised { site, args }),
             };
         }
-        heap.check_released(&results)?;
         let types = m.entry().results.iter();
+        let owners = types.clone().zip(&results).filter(|(ty, _)| **ty == Type::Owner).map(|(_, &word)| word);
+        heap.check_released(&owners.collect::<Vec<_>>())?;
         let values = types.zip(&results).map(|(ty, &bits)| heap.value(ty, bits));
         call.collect(values.collect::<Result<Vec<_>, _>>()?)
     }
@@ -153,9 +154,10 @@ impl Heap {
         Ok(())
     }
 
-    fn check_released(&self, results: &[u64]) -> Result<(), Failure> {
+    /// Of every block that the program allocated one owner is left if it is among the `owners` returned, else none.
+    fn check_released(&self, owners: &[u64]) -> Result<(), Failure> {
         for (i, b) in self.blocks.iter().enumerate().filter(|(_, b)| b.lent.is_none()) {
-            let returned = usize::from(results.contains(&Heap::owner(i)));
+            let returned = usize::from(owners.contains(&Heap::owner(i)));
             if b.count != returned {
                 return Err(Failure::fault(format!("a block of {} bytes has {} owners left", b.len, b.count)));
             }
