@@ -40,8 +40,9 @@ bench: build ## Benchmarks, as ratios against peers in one run, to target/bench/
 	scripts/setup bench
 	$(PY) benchmarks/run.py --json target/bench/results.json
 
-fuzz: build ## Random array expressions against NumPy, for SECONDS=60
+fuzz: build ## Random array expressions against NumPy, then random IR at every stage, for SECONDS=60 each
 	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)
+	$(TEST_ENV) WEFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release -p weft-opt --test differential -- --nocapture
 
 fmt: setup ## Format Rust and Python
 	$(CARGO) fmt --all

@@ -132,6 +132,17 @@ def test_kernels_with_branches_and_loops():
     check(collatz)
 
 
+# spec: K5
+def test_every_module_of_a_process_is_valid():
+    """LLVM keeps block ids in a static between modules (llvm/llvm-project#160613); ours start clean."""
+    x = np.arange(9)
+    for text in ["x != y", "x > y", "x >= y", "np.maximum(x, y)", "x + y"] * 8:
+        f = jitted([text], "xy")
+        with weft.device_context("opencl"):
+            f(x, x)
+        check_spirv(assemble(f.inspect("spirv")))
+
+
 def test_the_checks_can_fail():
     with pytest.raises(AssertionError, match="ptxas"):
         check_ptx(b".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry f() { nonsense; }\n")

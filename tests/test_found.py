@@ -4,74 +4,13 @@ What is mended moves to the file of its subject, named above each test.
 """
 
 import itertools
-import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 import weft
 from doors import function, jitted
 from support import same
-
-
-def in_a_process_of_its_own(program):
-    """Runs a program that may crash."""
-    here = Path(__file__).parent
-    path = [str(here), str(here.parent / "scripts"), *filter(None, sys.path)]
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
-    )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stderr[-2000:]}"
-    return done.stdout.strip()
-
-
-# To: test_device_code.py. LLVM keeps block ids in a static (llvm/llvm-project#160613): SPIRVModuleAnalysis::MAI.
-# BBNumToRegMap, keyed by the address of a MachineFunction, is never cleared. Now and then an address comes again,
-# labels get ids of an earlier module ("Id 5 is defined more than once"), and Intel's driver crashes on it.
-# spec: K5
-def test_every_spirv_module_of_a_process_is_valid():
-    program = """
-import numpy as np, weft
-from doors import jitted
-from test_device_code import assemble, check_spirv
-x = np.arange(9)
-for k in range(60):
-    f = jitted([["x != y", "x > y", "x >= y", "np.maximum(x, y)", "x + y"][k % 5]], "xy")
-    with weft.device_context("opencl"):
-        f(x, x)
-    check_spirv(assemble(f.inspect("spirv")))
-print("done")
-"""
-    assert in_a_process_of_its_own(program) == "done"
-
-
-# To: test_threads.py. The same static is written by every thread that generates SPIR-V: it needs a lock.
-# spec: K5
-def test_threads_compile_for_opencl_at_once():
-    program = """
-import numpy as np, weft
-from doors import jitted
-from test_threads import together
-x = np.arange(9.0)
-def job(k):
-    def work():
-        results = []
-        for n in range(12):
-            f = jitted([f"np.sin(x) * {k} + {n}"], "x")
-            with weft.device_context("opencl"):
-                results.append(np.allclose(f(x)[0], np.sin(x) * k + n))
-        return all(results)
-    return work
-print(together(*map(job, range(4))))
-"""
-    assert in_a_process_of_its_own(program) == "[True, True, True, True]"
 
 
 # To: test_threads.py. Threads that race for one specialisation each add theirs.

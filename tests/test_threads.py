@@ -103,6 +103,26 @@ def test_threads_run_on_different_devices_at_once():
             same(result, (x + 1, x * 2))
 
 
+# spec: A1, K5
+def test_threads_compile_for_one_device_at_once():
+    x = np.arange(9.0)
+
+    def job(k):
+        def work():
+            results = []
+            for n in range(6):
+                f = jitted([f"x * {k} + {n}"], "x")
+                with weft.device_context("opencl"):
+                    results.append((f(x)[0], x * k + n))
+            return results
+
+        return work
+
+    for results in together(*map(job, range(4))):
+        for result, expected in results:
+            same(result, expected)
+
+
 # spec: T4, D7
 def test_threads_record_and_look_at_tensors(device):
     tensor = weft.tensor

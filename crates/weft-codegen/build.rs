@@ -70,7 +70,9 @@ fn link_llvm() -> Result<(), String> {
 fn find_spirv_analysis(libdir: &str) -> Result<(), String> {
     println!("cargo::rustc-check-cfg=cfg(spirv_static_analysis)");
     let symbols = run("nm", &["-S", "--defined-only", &format!("{libdir}/libLLVMSPIRVCodeGen.a")])?;
-    let Some(line) = symbols.lines().find(|l| l.ends_with(" _ZN4llvm19SPIRVModuleAnalysis3MAIE")) else { return Ok(()) };
+    let Some(line) = symbols.lines().find(|l| l.ends_with(" _ZN4llvm19SPIRVModuleAnalysis3MAIE")) else {
+        return Ok(());
+    };
     let size = line.split_whitespace().nth(1).and_then(|hex| usize::from_str_radix(hex, 16).ok());
     let size = size.ok_or("`nm` did not tell the size of LLVM's SPIRVModuleAnalysis::MAI")?;
     println!("cargo::rustc-cfg=spirv_static_analysis");

@@ -89,6 +89,8 @@ def _make(cls: Any, decorator: str, function: Any, source: str | None, options: 
     plain = _function(decorator, function)
     parameters = _parameters(plain)
     made = cls(plain, _source.capture(plain, source), parameters, options.get("parallel", "auto"), options.get("nogil"))
+    if isinstance(made, _core.Dispatcher):
+        made._enable_vectorcall()
     return functools.update_wrapper(made, plain)
 
 

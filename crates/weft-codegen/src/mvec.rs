@@ -3,7 +3,7 @@
 //! **One routine and one width per function and dtype in a process.** Lowering calls `weft.sin.f64`, a function without a
 //! body that says, by `vector-function-abi-variant`, that N of it are `_ZGVeN8v_sin`. Loops are vectorised with N lanes and
 //! a masked tail, so every element goes through that routine. Calls that stay scalar (outside loops, in loops that the
-//! vectoriser refuses) get the body of [`Calls::define`]: splat, call the same routine, take lane 0. A loop that mixes f32 and
+//! vectoriser refuses) get the body of `Calls::define`: splat, call the same routine, take lane 0. A loop that mixes f32 and
 //! f64 runs with f64's lanes, and its f32 calls are half of a call of the f32 routine. The bits of a result thus cannot
 //! depend on its position.
 //!

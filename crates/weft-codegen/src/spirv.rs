@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::llvm::Value;
 use crate::llvm::builder::Builder;
 use crate::llvm::module::{Linkage, Module, Place};
-use crate::llvm::{optimise, spirv_state};
 use crate::llvm::target::{Emit, Machine};
+use crate::llvm::{optimise, spirv_state};
 use crate::lower::kernel::Query;
 
 /// Calling convention of a SPIR-V kernel.

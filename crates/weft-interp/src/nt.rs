@@ -77,7 +77,7 @@ impl<'m> Frame<'m> {
                 let a = self.operand(id, 0)?.array()?;
                 if a.shape != self.shape_of(self.tensor_type(data.results[0])?)? {
                     let mut args = vec![];
-                    for &v in &data.operands {
+                    for &v in &data.operands[1..] {
                         args.extend(self.get(v)?.array()?.shape.iter().map(|&n| n as u64));
                     }
                     return Err(Failure::Raised { site: *site, args });

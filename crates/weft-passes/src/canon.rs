@@ -49,7 +49,9 @@ pub fn fold(f: &mut Func) {
             Op::Cast => {
                 let Some(def) = defs[data.operands[0].index()] else { continue };
                 let Op::Const { value } = &f.op(def).op else { continue };
-                let Some(value) = cast_const(value, f.ty(data.results[0])) else { continue };
+                // The constant is what its own type makes of it: 0.1 as f32 is not 0.1 as f64.
+                let own = cast_const(value, f.ty(data.operands[0]));
+                let Some(value) = own.and_then(|v| cast_const(&v, f.ty(data.results[0]))) else { continue };
                 f.ops[id.index()].op = Op::Const { value };
                 f.ops[id.index()].operands.clear();
             }

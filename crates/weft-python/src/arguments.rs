@@ -46,17 +46,21 @@ pub(crate) struct TensorArgument {
 }
 
 impl Arguments {
-    /// Reads every argument.
+    /// Reads every argument. Into a place of the caller's: this is too large to move.
     ///
     /// # Safety
     /// The pointers are live objects, which stay so while the slots are in use.
-    pub(crate) unsafe fn read(py: Python<'_>, objects: &[*mut ffi::PyObject], names: &[String]) -> PyResult<Arguments> {
-        let mut all = Arguments::default();
+    pub(crate) unsafe fn read(
+        &mut self,
+        py: Python<'_>,
+        objects: &[*mut ffi::PyObject],
+        names: &[String],
+    ) -> PyResult<()> {
         for (k, &object) in objects.iter().enumerate() {
             // SAFETY: passed on to the caller.
-            unsafe { all.push(py, k, object, names) }?;
+            unsafe { self.push(py, k, object, names) }?;
         }
-        Ok(all)
+        Ok(())
     }
 
     unsafe fn push(&mut self, py: Python<'_>, k: usize, object: *mut ffi::PyObject, names: &[String]) -> PyResult<()> {
@@ -92,7 +96,7 @@ impl Arguments {
             }
             match scalar_dtype(object) {
                 Some(dtype) if dtype.is_supported() => {
-                    return self.push_scalar(Word::strong(dtype), read_scalar(object, dtype));
+                    self.push_scalar(Word::strong(dtype), read_scalar(object, dtype))
                 }
                 scalar => match Bound::from_borrowed_ptr(py, object).cast::<UsmNdarray>() {
                     Ok(tensor) => self.push_tensor(py, k, tensor.get()),

@@ -90,6 +90,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         py_text: print_module(&Module::new(Stage::Py, py_func), false),
         sources: text.sources,
         stages,
+        kernel_dims,
         seconds: start.elapsed().as_secs_f64(),
     })
 }

@@ -15,11 +15,16 @@ use crate::key::Word;
 use crate::placement::Placement;
 use crate::settings::{OffloadConflict, offload_conflict};
 use crate::specialisation::Specialization;
+use crate::vectorcall::{self, Vectorcall};
 use crate::{errors, run};
 
 /// A jitted function.
 #[pyclass(frozen, dict, weakref, module = "weft")]
-pub(crate) struct Dispatcher(Function);
+pub(crate) struct Dispatcher {
+    /// Read by CPython, at the offset that the type names.
+    vectorcall: Vectorcall,
+    function: Function,
+}
 
 /// The stages that `inspect` knows.
 const STAGES: [&str; 9] = ["py", "ntensor", "placed", "fused", "loops", "llvm", "asm", "ptx", "spirv"];
@@ -31,12 +36,32 @@ pub(crate) fn pointers(args: &Bound<'_, PyTuple>) -> SmallVec<[*mut ffi::PyObjec
 }
 
 impl Dispatcher {
-    fn call(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
-        let py = args.py();
-        let function = &self.0;
-        let args = function.bind(args, kwargs)?;
+    /// The function behind it.
+    pub(crate) fn function(&self) -> &Function {
+        &self.function
+    }
+
+    /// Where CPython finds the entry.
+    pub(crate) fn vectorcall_address(&self) -> usize {
+        &raw const self.vectorcall as usize
+    }
+
+    /// A call with keywords, defaults, or the wrong number of arguments.
+    pub(crate) fn call(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        let args = self.function.bind(args, kwargs)?;
         // SAFETY: the tuple keeps the objects alive for the call.
-        let mut call = unsafe { Arguments::read(py, &pointers(&args), &function.parameters) }?;
+        unsafe { self.run(args.py(), &pointers(&args)) }
+    }
+
+    /// A call with one argument for each parameter.
+    ///
+    /// # Safety
+    /// The objects are live and stay so during the call.
+    pub(crate) unsafe fn run(&self, py: Python<'_>, objects: &[*mut ffi::PyObject]) -> PyResult<Py<PyAny>> {
+        let function = &self.function;
+        let mut call = Arguments::default();
+        // SAFETY: passed on to the caller.
+        unsafe { call.read(py, objects, &function.parameters) }?;
         let placement = self.settle(py, Placement::of(py, function, &call)?)?;
         call.key.push(Word::context(placement.id()));
         let made = match function.find(py, &call.key) {
@@ -44,28 +69,29 @@ impl Dispatcher {
             None => {
                 let (key, queue) = (call.key.clone(), placement.queue(py)?);
                 let request = Request { key, door: Door::Njit, queue, home: placement.home() };
-                function.add(compile(py, function, request)?)
+                function.add(py, compile(py, function, request)?)
             }
         };
-        run::run(py, function, &made, &mut call, &args)
+        // SAFETY: passed on to the caller.
+        unsafe { run::run(py, function, &made, &mut call, objects) }
     }
 
     /// The placement after the answer to a conflict of `parallel=False` and a device context (A5).
     fn settle(&self, py: Python<'_>, placement: Placement) -> PyResult<Placement> {
         let Placement::Context(queue) = &placement else { return Ok(placement) };
-        if !self.0.serial {
+        if !self.function.serial {
             return Ok(placement);
         }
         match offload_conflict() {
             OffloadConflict::Ignore => Ok(placement),
             OffloadConflict::Host => Ok(Placement::Host),
             OffloadConflict::Error => {
-                let code = self.0.py_func.bind(py).getattr("__code__")?;
+                let code = self.function.py_func.bind(py).getattr("__code__")?;
                 let message = format!(
                     "`{}` was compiled with parallel=False ({}:{}), and is called inside device_context(\"{queue}\"), \
                      which offloads parallel code: remove one of the two, or set weft.config.offload_conflict to \
                      \"ignore\" or \"host\"",
-                    self.0.name,
+                    self.function.name,
                     code.getattr("co_filename")?,
                     code.getattr("co_firstlineno")?,
                 );
@@ -107,7 +133,8 @@ impl Dispatcher {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
     ) -> PyResult<Dispatcher> {
-        Function::new(function, source, parameters, parallel, nogil).map(Dispatcher)
+        let function = Function::new(function, source, parameters, parallel, nogil)?;
+        Ok(Dispatcher { vectorcall: vectorcall::call, function })
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -118,6 +145,11 @@ impl Dispatcher {
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         border(py, || self.call(args, kwargs))
+    }
+
+    /// Lets CPython call this type the fast way. Called by the decorator with each dispatcher it makes.
+    fn _enable_vectorcall(slf: &Bound<'_, Self>) {
+        vectorcall::enable(slf);
     }
 
     /// Binds as a function does when it is looked up on an instance.
@@ -136,32 +168,32 @@ impl Dispatcher {
     /// The plain function.
     #[getter]
     fn py_func(&self, py: Python<'_>) -> Py<PyAny> {
-        self.0.py_func.clone_ref(py)
+        self.function.py_func.clone_ref(py)
     }
 
     /// What was compiled so far, in order.
     #[getter]
     fn specializations(&self) -> Vec<Specialization> {
-        self.0.in_order().iter().map(|s| Specialization::from(&**s)).collect()
+        self.function.in_order().iter().map(|s| Specialization::from(&**s)).collect()
     }
 
     /// The parameter types of each specialisation.
     #[getter]
     fn signatures(&self) -> Vec<String> {
-        self.0.in_order().iter().map(|s| s.signature()).collect()
+        self.function.in_order().iter().map(|s| s.signature()).collect()
     }
 
     /// The text of a compiler stage of the last used specialisation, or of the one with that index.
     #[pyo3(signature = (stage, index = None))]
     fn inspect(&self, stage: &str, index: Option<usize>) -> PyResult<String> {
-        inspect(&self.0, stage, index)
+        inspect(&self.function, stage, index)
     }
 
     fn __repr__(&self) -> String {
-        format!("<weft.njit function {}>", self.0.name)
+        format!("<weft.njit function {}>", self.function.name)
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.0.traverse(&visit)
+        self.function.traverse(&visit)
     }
 }

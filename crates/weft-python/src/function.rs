@@ -60,6 +60,11 @@ impl Function {
         })
     }
 
+    /// Whether so many positional arguments, and no others, are one for each parameter.
+    pub(crate) fn takes(&self, count: usize) -> bool {
+        self.positional && count == self.parameters.len()
+    }
+
     /// The arguments of a call in declaration order, or CPython's own TypeError.
     pub(crate) fn bind<'py>(
         &self,
@@ -67,7 +72,7 @@ impl Function {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let by_keyword = kwargs.is_some_and(|k| !k.is_empty());
-        if self.positional && !by_keyword && args.len() == self.parameters.len() {
+        if !by_keyword && self.takes(args.len()) {
             return Ok(args.clone());
         }
         let py = args.py();
@@ -84,22 +89,29 @@ impl Function {
 
     /// The specialisation for a key whose assumptions hold. The last one used is looked at first.
     pub(crate) fn find(&self, py: Python<'_>, key: &[Word]) -> Option<Arc<Specialisation>> {
+        let holds = |s: &Specialisation| s.key.as_slice() == key && s.guards.iter().all(|g| g.holds(py, &self.scope));
         // Checking guards may run Python code: not under the lock.
-        let candidates: SmallVec<[Arc<Specialisation>; 2]> =
-            self.all().iter().rev().filter(|s| s.key.as_slice() == key).cloned().collect();
-        let found = candidates.into_iter().find(|s| s.guards.iter().all(|g| g.holds(py, &self.scope)))?;
+        let last = self.last()?;
+        if holds(&last) {
+            return Some(last);
+        }
+        let others: SmallVec<[Arc<Specialisation>; 2]> =
+            self.all().iter().rev().skip(1).filter(|s| s.key.as_slice() == key).cloned().collect();
+        let found = others.into_iter().find(|s| holds(s))?;
         let mut all = self.all();
-        if !all.last().is_some_and(|last| Arc::ptr_eq(last, &found))
-            && let Some(at) = all.iter().position(|s| Arc::ptr_eq(s, &found))
-        {
+        if let Some(at) = all.iter().position(|s| Arc::ptr_eq(s, &found)) {
             let used = all.remove(at);
             all.push(used);
         }
         Some(found)
     }
 
-    /// Adds a specialisation, as the last used.
-    pub(crate) fn add(&self, made: Specialisation) -> Arc<Specialisation> {
+    /// Adds a specialisation, as the last used. Compiling lets other threads run: if one of them was faster with the same,
+    /// that one is kept.
+    pub(crate) fn add(&self, py: Python<'_>, made: Specialisation) -> Arc<Specialisation> {
+        if let Some(found) = self.find(py, &made.key) {
+            return found;
+        }
         let made = Arc::new(made);
         self.all().push(made.clone());
         made

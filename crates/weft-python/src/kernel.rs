@@ -35,8 +35,10 @@ impl Kernel {
         let py = args.py();
         let function = &self.0;
         let args = function.bind(args, kwargs)?;
+        let objects = pointers(&args);
+        let mut call = Arguments::default();
         // SAFETY: the tuple keeps the objects alive for the launch.
-        let mut call = unsafe { Arguments::read(py, &pointers(&args), &function.parameters) }?;
+        unsafe { call.read(py, &objects, &function.parameters) }?;
         let placement = Placement::of(py, function, &call)?;
         if let (Placement::Host, Some(k)) = (&placement, call.host_array) {
             return Err(self.no_place(py, k));
@@ -50,10 +52,11 @@ impl Kernel {
             Some(made) => made,
             None => {
                 let (key, queue, door) = (call.key.clone(), placement.queue(py)?, Door::Kernel { dims });
-                function.add(compile(py, function, Request { key, door, queue, home: placement.home() })?)
+                function.add(py, compile(py, function, Request { key, door, queue, home: placement.home() })?)
             }
         };
-        run::run(py, function, &made, &mut call, &args).map(drop)
+        // SAFETY: as above.
+        unsafe { run::run(py, function, &made, &mut call, &objects) }.map(drop)
     }
 
     /// NumPy arrays outside a device context (spec B6).

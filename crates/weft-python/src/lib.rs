@@ -1,11 +1,14 @@
 //! `weft._core`: all that touches CPython and NumPy's C API. The engine crates have never heard of Python.
 //!
-//! A call flows through the files in this order: [`dispatcher`] or [`kernel`] (the doors) → [`function`] (argument
-//! binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) → [`placement`] and [`context`] (where
-//! it runs) → on a miss [`compile`] with [`resolve`] and [`guards`] (names → meanings and assumptions) →
-//! [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every exception, [`at_work`] is the
-//! border that no panic crosses. [`device`], [`trace`] and [`settings`] are what they say; [`numpy`] is NumPy's C API;
-//! [`tensor`] is the third door.
+//! A call flows through the files in this order: [`vectorcall`] and [`dispatcher`], or [`kernel`] (the doors) →
+//! [`function`] (argument binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) →
+//! [`placement`] and [`context`] (where it runs) → on a miss [`compile`] with [`resolve`] and [`guards`] (names →
+//! meanings and assumptions) → [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every
+//! exception, [`at_work`] is the border that no panic crosses. [`device`], [`trace`] and [`settings`] are what they say;
+//! [`numpy`] is NumPy's C API; [`tensor`] is the third door.
+
+// A `Diagnostic` is made once per refusal; boxing it would buy nothing.
+#![allow(clippy::result_large_err)]
 
 mod arguments;
 mod at_work;
@@ -27,6 +30,7 @@ mod settings;
 mod specialisation;
 mod tensor;
 mod trace;
+mod vectorcall;
 
 use pyo3::prelude::*;
 

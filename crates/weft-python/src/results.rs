@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::exceptions::PyMemoryError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
@@ -34,15 +35,21 @@ pub(crate) enum Home<'a> {
 }
 
 /// The Python object of a call's results. Takes the counts that the slots own, also when it fails.
-pub(crate) fn to_python(
+///
+/// # Safety
+/// The slots are those that a call with these live arguments filled, for results of these types.
+pub(crate) unsafe fn to_python(
     py: Python<'_>,
     types: &[Type],
     returns: Returns,
     slots: &[u64],
-    args: &Bound<'_, PyTuple>,
+    objects: &[*mut ffi::PyObject],
     home: Home<'_>,
 ) -> PyResult<Py<PyAny>> {
-    let mut made: SmallVec<[(u64, PyResult<Py<PyAny>>); 4]> = SmallVec::new();
+    if let (Returns::One, [ty]) = (returns, types) {
+        return one(py, ty, slots, objects, home);
+    }
+    let mut made: Vec<(u64, PyResult<Py<PyAny>>)> = vec![];
     let mut at = 0;
     for ty in types {
         let mine = &slots[at..at + slots_of(ty)];
@@ -53,7 +60,7 @@ pub(crate) fn to_python(
             // The same array returned twice is one object, as it is in Python.
             Some((_, Ok(object))) => Ok(object.clone_ref(py)),
             Some((_, Err(error))) => Err(error.clone_ref(py)),
-            None => one(py, ty, mine, args, home),
+            None => one(py, ty, mine, objects, home),
         };
         made.push((owner, object));
     }
@@ -65,14 +72,20 @@ pub(crate) fn to_python(
     }
 }
 
-fn one(py: Python<'_>, ty: &Type, slots: &[u64], args: &Bound<'_, PyTuple>, home: Home<'_>) -> PyResult<Py<PyAny>> {
+fn one(
+    py: Python<'_>,
+    ty: &Type,
+    slots: &[u64],
+    objects: &[*mut ffi::PyObject],
+    home: Home<'_>,
+) -> PyResult<Py<PyAny>> {
     match ty {
         Type::Py(Weak::None) => Ok(py.None()),
         Type::Py(Weak::Bool) => Ok(PyBool::new(py, slots[0] & 1 == 1).to_owned().into_any().unbind()),
         Type::Py(Weak::Int) => Ok(PyInt::new(py, slots[0] as i64).into_any().unbind()),
         Type::Py(Weak::Float) => Ok(PyFloat::new(py, f64::from_bits(slots[0])).into_any().unbind()),
         Type::Num(dtype) => make_scalar(py, *dtype, slots[0]),
-        Type::Tensor(t) => array(py, t, slots, args, home),
+        Type::Tensor(t) => array(py, t, slots, objects, home),
         other => Err(errors::internal(py, &format!("a result of type {other} has no Python form"))),
     }
 }
@@ -81,14 +94,14 @@ fn array(
     py: Python<'_>,
     ty: &TensorType,
     slots: &[u64],
-    args: &Bound<'_, PyTuple>,
+    objects: &[*mut ffi::PyObject],
     home: Home<'_>,
 ) -> PyResult<Py<PyAny>> {
     let (data, owner) = (slots[0], slots[1]);
     let dims: SmallVec<[isize; 16]> = slots[2..].iter().map(|&n| n as isize).collect();
     let (shape, strides) = dims.split_at(ty.rank());
     if owner & 1 == 1 {
-        return argument(py, data, owner, shape, strides, args);
+        return argument(py, data, owner, shape, strides, objects);
     }
     // SAFETY: the slot owns a count of the buffer.
     let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else {
@@ -133,13 +146,17 @@ fn argument(
     owner: u64,
     shape: &[isize],
     strides: &[isize],
-    args: &Bound<'_, PyTuple>,
+    objects: &[*mut ffi::PyObject],
 ) -> PyResult<Py<PyAny>> {
-    let object = args.get_item((owner >> 1) as usize)?;
+    let Some(&object) = objects.get((owner >> 1) as usize) else {
+        return Err(errors::internal(py, "a result is an argument that was not given"));
+    };
+    // SAFETY: the caller of `to_python` keeps the arguments alive.
+    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     if object.is_instance_of::<UsmNdarray>() {
         return Ok(object.unbind());
     }
-    // SAFETY: the tuple keeps the object alive.
+    // SAFETY: as above.
     let same = unsafe { ArrayView::new(object.as_ptr()) }
         .is_some_and(|v| v.data() as u64 == data && v.shape() == shape && v.strides() == strides);
     match same {

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use weft_diag::Sources;
-use weft_ir::Type;
 use weft_ir::print::print_module;
+use weft_ir::{Module, Place, Type};
+use weft_passes::PassCx;
 use weft_passes::infer::Returns;
-use weft_passes::pipeline::Stages;
+use weft_passes::pipeline::{self, Stages};
 use weft_runtime::{Executable, Queue};
 
 use crate::guards::Guard;
@@ -35,6 +36,8 @@ pub(crate) struct Specialisation {
     /// The untyped function, as text.
     pub(crate) py_text: String,
     pub(crate) stages: Stages,
+    /// Dimensions of the launch, for kernels.
+    pub(crate) kernel_dims: u32,
     pub(crate) seconds: f64,
 }
 
@@ -59,12 +62,26 @@ impl Specialisation {
             "placed" => &self.stages.placed,
             "fused" => &self.stages.fused,
             "loops" => &self.stages.loops,
-            "ptx" | "spirv" if !self.stages.loops.funcs.iter().any(|f| f.kernel) => {
-                return Err(format!("runs on {} and has no kernels", self.queue.filter()));
-            }
+            "ptx" | "spirv" => return self.device_text(stage),
             _ => return weft_codegen::inspect(&self.stages.loops, stage).map_err(|e| e.to_string()),
         };
         Ok(print_module(module, true))
+    }
+
+    /// Device code. A specialisation for the host shows what it would be on a device of that kind.
+    fn device_text(&self, stage: &str) -> Result<String, String> {
+        let has_kernels = |module: &Module| module.funcs.iter().any(|f| f.kernel);
+        let text = |module: &Module| weft_codegen::inspect(module, stage).map_err(|e| e.to_string());
+        if has_kernels(&self.stages.loops) {
+            return text(&self.stages.loops);
+        }
+        let place = if stage == "ptx" { "cuda:gpu:0" } else { "opencl:cpu:0" };
+        let cx = PassCx { kernel_dims: self.kernel_dims, ..PassCx::new(Place::device(place)) };
+        let stages = pipeline::lower(self.stages.ntensor.clone(), &cx).map_err(|d| d.message)?;
+        match has_kernels(&stages.loops) {
+            true => text(&stages.loops),
+            false => Err("has no parallel work, so no kernels".to_owned()),
+        }
     }
 }
 

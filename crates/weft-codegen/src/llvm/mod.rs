@@ -1,12 +1,12 @@
 //! A thin layer over LLVM's C API: just what lowering needs, and the only files of this crate that call `llvm-sys`.
 //!
-//! In the order data flows: [`context`] and [`module`] hold IR, [`builder`] writes it, [`metadata`] annotates it,
-//! [`target`] and [`optimise`] turn it into object code, [`elf`] reads that back and [`loader`] maps it, with [`symbols`]
+//! In the order data flows: `context` and `module` hold IR, `builder` writes it, `metadata` annotates it,
+//! [`target`] and `optimise` turn it into object code, `elf` reads that back and [`loader`] maps it, with [`symbols`]
 //! as the closed list of what it may refer to. [`fatal`] runs all of it on a thread that LLVM may stop without stopping
 //! the process.
 //!
-//! Handles ([`Type`], [`Value`], [`Block`], [`Metadata`]) are plain copies of LLVM's pointers. They are valid as long as the
-//! [`context::Context`] they came from; a compilation makes one context, uses it on one thread, and drops it at the end,
+//! Handles (`Type`, `Value`, `Block`, `Metadata`) are plain copies of LLVM's pointers. They are valid as long as the
+//! `Context` they came from; a compilation makes one context, uses it on one thread, and drops it at the end,
 //! so handles are never stored beyond it. That rule is kept by hand inside this crate and no handle is public.
 
 pub(crate) mod builder;

@@ -10,14 +10,14 @@ use super::module::{Module, c_string};
 use super::target::Machine;
 use crate::error::{CodegenError, Result};
 
-/// Native code up to and including vectorisation. Measured against `default<O3>` on small functions: the same loop speed, 13%
-/// fewer instructions in all (code generation, which both share, is two thirds), and half the passes' time on larger ones.
+/// Native code up to and including vectorisation. Against `default<O3>` on an idle Xeon, `a*b+a` from IR to object: 8.6 ms
+/// instead of 10.6 (of which 6 are code generation), with the same loop speed everywhere.
 ///
 /// Loops come in rotated and in SSA form, so neither `loop-rotate` nor an inliner is there. Full unrolling comes before the
-/// vectoriser, so that a loop over a short constant range does not hide the parallel loop around it.
+/// vectoriser, so that a loop over a short constant range does not hide the parallel loop around it. No SLP vectoriser:
+/// it cost 0.4 ms and found only the copying of arguments.
 pub(crate) const NATIVE: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
-loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,slp-vectorizer,\
-instcombine<no-verify-fixpoint>,simplifycfg)";
+loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// PTX, after linking libdevice: its conditions on the target are decided before everything else.
 pub(crate) const PTX: &str = "globaldce,nvvm-reflect,default<O2>";

@@ -63,6 +63,8 @@ impl Lowering<'_, '_> {
             _ => return Err(malformed(format!("the constant {value:?} is not a {ty}"), span)),
         };
         match d {
+            // By way of f64 it would be rounded twice.
+            DType::F32 => Ok(self.float_constant(d, f64::from(number as f32), llvm)),
             _ if d.is_float() => Ok(self.float_constant(d, number as f64, llvm)),
             DType::Bool => Ok(self.b.int(llvm, (number != 0).into())),
             _ => Ok(self.b.int(llvm, number as u64)),
@@ -141,11 +143,11 @@ impl Lowering<'_, '_> {
         self.b.cast(Opcode::LLVMFPTrunc, compute(&wide), self.b.context.float(32))
     }
 
-    /// `np.minimum` and `np.maximum`: the first operand if it is at least as good or nan, else the second.
+    /// `np.minimum` and `np.maximum`: the first operand if it is better or nan, else the second (so of two zeros the second).
     fn extremum(&self, min: bool, d: DType, x: Value, y: Value) -> Value {
         let b = &self.b;
         let first = if d.is_float() {
-            let better = b.fcmp(if min { RealIs::LLVMRealOLE } else { RealIs::LLVMRealOGE }, x, y);
+            let better = b.fcmp(if min { RealIs::LLVMRealOLT } else { RealIs::LLVMRealOGT }, x, y);
             b.op(Opcode::LLVMOr, better, b.fcmp(RealIs::LLVMRealUNO, x, x))
         } else {
             let is = match (min, d.is_signed()) {

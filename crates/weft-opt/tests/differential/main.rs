@@ -90,9 +90,9 @@ fn random_modules_agree() {
     } else {
         for seed in 0..450 {
             let kind = if seed % 3 == 0 { "kernel" } else { "program" };
-            try_one(kind, seed, &backends, seed % 6 < 2 && seed % 4 < 2, &mut tally);
+            try_one(kind, seed, &backends, seed % 7 == 0, &mut tally);
         }
-        assert!(tally.native >= 50 && tally.raised >= 20 && tally.refused < 150, "a poor mix: {tally:?}");
+        assert!(tally.native >= 50 && tally.raised >= 20 && tally.refused < 100, "a poor mix: {tally:?}");
     }
     println!("{tally:?}");
 }

@@ -28,7 +28,7 @@ struct Program {
 pub fn program(seed: u64) -> String {
     let mut rng = Rng::new(seed);
     let home = if rng.chance(25) { Place::device("cuda:gpu:0") } else { Place::Host };
-    let raises = rng.chance(35);
+    let raises = rng.chance(50);
     let mut p = Program { w: Writer::new(rng), params: vec![], arrays: vec![], scalars: vec![], home, raises };
     let head = p.parameters();
     let steps = 2 + p.w.rng.below(12);
@@ -137,7 +137,7 @@ impl Program {
             operands.push((a.name.clone(), Var { name: self.w.fresh(), ty: a.ty.dtype.name(), near: a.near }));
         }
         let mut scope: Vec<Var> = operands.iter().map(|(_, v)| v.clone()).collect();
-        let raises = self.raises && self.w.rng.chance(40);
+        let raises = self.raises && self.w.rng.chance(60);
         let (body, out) = self.w.aside(|w| {
             if !dims.is_empty() && (w.rng.chance(15) || scope.is_empty()) {
                 let dim = w.rng.below(dims.len());
@@ -179,7 +179,7 @@ impl Program {
         }
         let better = |&d: &Dim| if d == Dim::Sym(2) { Dim::Sym(0) } else { d };
         let ty = TensorType { dims: a.ty.dims.iter().map(better).collect(), ..a.ty.clone() };
-        let name = self.w.define(format!("nt.refine({}, {}) <{{site=0}}>", a.name, shown.name), &ty.to_string());
+        let name = self.w.define(format!("nt.refine({}, {}, {}) <{{site=0}}>", a.name, a.name, shown.name), &ty.to_string());
         self.arrays.push(Array { name, ty, near: a.near });
     }
 

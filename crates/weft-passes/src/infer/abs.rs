@@ -24,6 +24,8 @@ pub(super) enum Abs {
 
 /// Integers every pyint is in.
 pub(super) const INT64: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
+/// Integers a double holds exactly.
+pub(super) const EXACT: (i128, i128) = (-(1 << 53), 1 << 53);
 /// Sizes and indices: no machine has more.
 pub(super) const SIZE: (i128, i128) = (0, 1 << 48);
 

@@ -75,7 +75,9 @@ impl<'r> Infer<'r> {
         f: Element<'_, 'r>,
     ) -> Result<Abs, Diagnostic> {
         let tensors: Vec<ValueId> = args.iter().filter_map(|a| self.as_tensor(a)).collect();
-        if tensors.is_empty() && space.is_none() && (zero_d == ZeroD::Scalar || self.body.is_some()) {
+        // One element in, one element out: in a kernel, a 0-d array would be memory of its own for nothing.
+        let element = self.body.is_some() || self.is_kernel();
+        if tensors.is_empty() && space.is_none() && (zero_d == ZeroD::Scalar || element) {
             return f(self, args);
         }
         if self.is_kernel() {

@@ -4,7 +4,7 @@ use super::Infer;
 use super::abs::Abs;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const};
-use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
+use weft_ir::{Builder, DType, ExcClass, Op, Type, ValueId, Weak};
 
 const NEGATIVE_POWER: &str = "Integers to negative integer powers are not allowed.";
 
@@ -57,7 +57,7 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(Op::Pow, &[x, y], ty)))
     }
 
-    /// Python's `int ** int`: by a constant exponent.
+    /// Python's `int ** int`.
     pub(super) fn int_pow(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
         match b {
             Abs::Const(Const::Bool(n)) => self.int_pow(a, &Abs::Const(Const::Int((*n).into()))),
@@ -77,10 +77,50 @@ impl Infer<'_> {
                 }
                 Ok(result)
             }
-            _ => Err(self
-                .refuse("Python's `int ** int` is supported only with a constant exponent up to 64")
-                .help("write `float(a) ** b`, or use NumPy integers")),
+            _ => self.int_pow_variable(a, b),
         }
+    }
+
+    /// By an exponent that is not known: its six low bits decide, since a larger base than one leaves int64 beyond them.
+    fn int_pow_variable(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let (x, n) = (self.pyint(a)?, self.pyint(b)?);
+        let int = |s: &mut Self, v| s.constant(Const::Int(v), Type::PYINT);
+        let (zero, one) = (int(self, 0), int(self, 1));
+        if self.range(b).0 < 0 {
+            let negative = self.test(CmpOp::Lt, n, zero);
+            let message = "int ** int with a negative exponent is a float in Python: write float(x) ** n";
+            self.raise_if(negative, ExcClass::UnsupportedError, message, &[]);
+        }
+        // 0, 1 and -1 to a large power are what they are to a small one of the same parity.
+        let small = self.emit(Op::Abs, &[x], Type::PYINT);
+        let small = self.test(CmpOp::Le, small, one);
+        let limit = int(self, 62);
+        let large = self.test(CmpOp::Gt, n, limit);
+        let not_small = self.emit(Op::Not, &[small], Type::PYBOOL);
+        let lost = self.emit(Op::And, &[large, not_small], Type::PYBOOL);
+        let message = "int ** int leaves the 64 bits Weft gives Python ints";
+        self.raise_if(lost, ExcClass::OverflowError, message, &[]);
+        let parity = self.emit(Op::And, &[n, one], Type::PYINT);
+        let two = int(self, 2);
+        let folded = self.emit(Op::Add, &[two, parity], Type::PYINT);
+        let n = self.emit(Op::Select, &[large, folded, n], Type::PYINT);
+
+        let six = int(self, 6);
+        let site = self.site(ExcClass::OverflowError, message);
+        let multiply = Op::Checked { op: BinOp::Mul, site };
+        let ty = || Type::PYINT;
+        let mut builder = self.builder();
+        let (body, ()) = builder.region(|b| {
+            let (k, product, square) = (b.arg(ty()), b.arg(ty()), b.arg(ty()));
+            let rest = b.value(Op::Shr, &[n, k], ty());
+            let bit = b.value(Op::And, &[rest, one], ty());
+            let product = when(b, bit, product, |b| b.value(multiply.clone(), &[product, square], ty()));
+            let next = b.value(Op::Shr, &[rest, one], ty());
+            let square = when(b, next, square, |b| b.value(multiply.clone(), &[square, square], ty()));
+            b.effect(Op::Yield, &[product, square]);
+        });
+        let id = builder.op(Op::ScfFor, &[zero, six, one, one, x], &[ty(), ty()], &[body]);
+        Ok(Abs::Value(self.out.op(id).results[0]))
     }
 
     /// Python's `float ** float`, with the exceptions CPython raises.
@@ -121,4 +161,23 @@ impl Infer<'_> {
         self.raise_if(overflow, ExcClass::OverflowError, "(34, 'Numerical result out of range')", &[]);
         Ok(Abs::Value(v))
     }
+}
+
+/// `f()` where `condition` is not zero, else `otherwise`, as pyints.
+fn when(
+    b: &mut Builder<'_>,
+    condition: ValueId,
+    otherwise: ValueId,
+    f: impl FnOnce(&mut Builder<'_>) -> ValueId,
+) -> ValueId {
+    let holds = b.cast(condition, Type::PYBOOL);
+    let (then, ()) = b.region(|b| {
+        let v = f(b);
+        b.effect(Op::Yield, &[v]);
+    });
+    let (other, ()) = b.region(|b| {
+        b.effect(Op::Yield, &[otherwise]);
+    });
+    let id = b.op(Op::ScfIf, &[holds], &[Type::PYINT], &[then, other]);
+    b.func.op(id).results[0]
 }

@@ -1,7 +1,7 @@
 //! Operators on scalars: Python's rules between Python scalars, NumPy's once a NumPy scalar is there.
 
 use super::Infer;
-use super::abs::{Abs, INT64};
+use super::abs::{Abs, EXACT, INT64};
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::rules::{operator_dtype, promote, promote_weak};
@@ -192,17 +192,28 @@ impl Infer<'_> {
         self.emit(Op::Checked { op, site }, &[x, y], Type::PYINT)
     }
 
-    /// `x << n` as a checked product.
+    /// `x << n`: a product where `n` is known, else a shift that must come back.
     fn int_shl(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
         match b {
             Abs::Const(Const::Int(n)) if *n < 0 => {
-                Err(Diagnostic::new(ErrorKind::Value, self.span, "negative shift count"))
+                return Err(Diagnostic::new(ErrorKind::Value, self.span, "negative shift count"));
             }
-            Abs::Const(Const::Int(n)) if *n < 63 => self.int_binop(BinOp::Mul, a, &Abs::Const(Const::Int(1 << n))),
-            _ => Err(self
-                .refuse("`<<` of Python ints by a count that is not a constant below 63 is not supported yet")
-                .help("shift NumPy integers, or multiply by a power of two")),
+            Abs::Const(Const::Int(n)) if *n < 63 => {
+                return self.int_binop(BinOp::Mul, a, &Abs::Const(Const::Int(1 << n)));
+            }
+            _ => {}
         }
+        let (x, n) = (self.pyint(a)?, self.pyint(b)?);
+        let zero = self.constant(Const::Int(0), Type::PYINT);
+        if self.range(b).0 < 0 {
+            let negative = self.test(CmpOp::Lt, n, zero);
+            self.raise_if(negative, ExcClass::ValueError, "negative shift count", &[]);
+        }
+        let shifted = self.emit(Op::Shl, &[x, n], Type::PYINT);
+        let back = self.emit(Op::Shr, &[shifted, n], Type::PYINT);
+        let lost = self.test(CmpOp::Ne, back, x);
+        self.raise_if(lost, ExcClass::OverflowError, "int << int leaves the 64 bits Weft gives Python ints", &[]);
+        Ok(Abs::Value(shifted))
     }
 
     /// `op a` of a scalar.
@@ -305,12 +316,18 @@ impl Infer<'_> {
             return Ok(Abs::Const(Const::Bool(r)));
         }
         if let (Some(x), Some(y)) = (self.as_weak(a), self.as_weak(b)) {
-            let (x, y) = if x == Weak::Float || y == Weak::Float {
-                (self.exact_pyfloat(a)?, self.exact_pyfloat(b)?)
-            } else {
-                (self.pyint(a)?, self.pyint(b)?)
+            return match (x, y) {
+                (Weak::Float, Weak::Float) => {
+                    let (x, y) = (self.materialise(a)?, self.materialise(b)?);
+                    Ok(Abs::Value(self.test(is, x, y)))
+                }
+                (Weak::Float, _) => self.int_against_float(mirrored(is), b, a),
+                (_, Weak::Float) => self.int_against_float(is, a, b),
+                _ => {
+                    let (x, y) = (self.pyint(a)?, self.pyint(b)?);
+                    Ok(Abs::Value(self.test(is, x, y)))
+                }
             };
-            return Ok(Abs::Value(self.test(is, x, y)));
         }
         // A weak int beside NumPy integers never raises: both meet in i64, which holds it.
         let weak_int = [a, b].iter().any(|x| self.as_weak(x) == Some(Weak::Int));
@@ -320,6 +337,27 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)))
     }
 
+    /// A Python int against a Python float, exactly: rounding the int keeps the order, so it decides unless both are
+    /// then equal, and the float, being an integer, is compared as one.
+    fn int_against_float(&mut self, is: CmpOp, int: &Abs, float: &Abs) -> Result<Abs, Diagnostic> {
+        let range = self.range(int);
+        let (i, f) = (self.pyint(int)?, self.materialise(float)?);
+        let rounded = self.cast(i, Type::PYFLOAT);
+        let decided = self.test(is, rounded, f);
+        if range.0 >= EXACT.0 && range.1 <= EXACT.1 {
+            return Ok(Abs::Value(decided));
+        }
+        let tie = self.test(CmpOp::Eq, rounded, f);
+        // Rounding may reach 2**63, which no int64 is.
+        let limit = self.constant(Const::Float(-(i64::MIN as f64)), Type::PYFLOAT);
+        let beyond = self.test(CmpOp::Ge, f, limit);
+        let back = self.cast(f, Type::PYINT);
+        let exact = self.test(is, i, back);
+        let below = self.constant(Const::Bool(matches!(is, CmpOp::Lt | CmpOp::Le | CmpOp::Ne)), Type::PYBOOL);
+        let at_tie = self.emit(Op::Select, &[beyond, below, exact], Type::PYBOOL);
+        Ok(Abs::Value(self.emit(Op::Select, &[tie, at_tie, decided], Type::PYBOOL)))
+    }
+
     fn identity(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
         let none = |x: &Abs| matches!(x, Abs::Const(Const::None));
         if none(a) || none(b) {
@@ -327,6 +365,17 @@ impl Infer<'_> {
             return Ok(Abs::Const(Const::Bool(same == (is == CmpOp::Is))));
         }
         Err(self.refuse("`is` is supported only with None").help("compare numbers with =="))
+    }
+}
+
+/// The comparison with its sides exchanged.
+fn mirrored(is: CmpOp) -> CmpOp {
+    match is {
+        CmpOp::Lt => CmpOp::Gt,
+        CmpOp::Le => CmpOp::Ge,
+        CmpOp::Gt => CmpOp::Lt,
+        CmpOp::Ge => CmpOp::Le,
+        other => other,
     }
 }
 

@@ -1,13 +1,10 @@
 //! Weak scalars entering a dtype: NEP 50's range checks, and Python ints meeting floats.
 
 use super::Infer;
-use super::abs::Abs;
+use super::abs::{Abs, EXACT};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
-
-/// Integers a double holds exactly.
-const EXACT: (i128, i128) = (-(1 << 53), 1 << 53);
 
 impl Infer<'_> {
     /// A scalar as a value of `dtype`. Weak ints are range-checked where the dtype is narrower.
@@ -86,8 +83,8 @@ impl Infer<'_> {
         }
     }
 
-    /// A Python number as pyfloat. Ints a double cannot hold exactly are refused at run time: Python would compare
-    /// and divide them exactly.
+    /// A Python number as pyfloat. Ints a double cannot hold exactly are refused at run time: Python would divide
+    /// them exactly.
     pub(super) fn exact_pyfloat(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
         if let Abs::Const(Const::Int(v)) = a
             && *v >= EXACT.0

@@ -258,7 +258,7 @@ impl<'s> Lower<'s> {
             self.proved.push((have, want));
         }
         if let Some(differ) = differ {
-            let shapes: Vec<ValueId> = data.operands.iter().flat_map(|&v| self.array(v).sizes.clone()).collect();
+            let shapes: Vec<ValueId> = data.operands[1..].iter().flat_map(|&v| self.array(v).sizes.clone()).collect();
             let mut b = self.r.b();
             let (raises, _) = b.region(|b| b.effect(Op::Raise { site }, &shapes));
             let (goes_on, _) = b.region(|b| b.effect(Op::Yield, &[]));
