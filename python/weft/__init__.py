@@ -19,6 +19,7 @@ import numpy as _numpy  # the extension needs NumPy's C API  # noqa: F401
 from weft import _core, config, errors
 from weft._core import Device, Queue
 from weft._core import Trace as trace
+from weft._core import usm_ndarray as Tensor
 from weft._decorators import jit, kernel, njit
 from weft._placement import (
     current_queue,
@@ -61,6 +62,7 @@ __all__ = [
     "OffloadConflictError",
     "PlacementWarning",
     "Queue",
+    "Tensor",
     "TypingError",
     "UnsupportedError",
     "WeftError",

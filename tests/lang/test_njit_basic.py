@@ -237,3 +237,50 @@ def test_jitted_functions_run_in_threads():
         results = list(pool.map(lambda k: f(x, float(k)), range(16)))
     for k, result in enumerate(results):
         same(result, np.cos(x) * float(k))
+
+
+@weft.njit
+def module_level(x):
+    return x + 1
+
+
+@weft.kernel
+def module_level_kernel(x):
+    i = weft.get_global_id(0)
+    x[i] = 1.0
+
+
+# spec: N1
+def test_jitted_functions_are_pickled_by_name_as_functions_are():
+    import copy
+    import pickle
+
+    for f in (module_level, module_level_kernel):
+        assert pickle.loads(pickle.dumps(f)) is f
+        assert copy.deepcopy(f) is f
+
+
+# spec: N2
+def test_functions_that_nobody_holds_are_collected():
+    import gc
+    import weakref
+
+    def make():
+        offset = 2
+
+        @weft.njit
+        def f(x):
+            return x + offset
+
+        keep = f
+
+        def holder():
+            return keep
+
+        f.holder = holder
+        assert f(1) == 3
+        return weakref.ref(f)
+
+    dead = make()
+    gc.collect()
+    assert dead() is None

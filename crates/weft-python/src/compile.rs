@@ -142,7 +142,12 @@ struct Text {
 impl Text {
     fn of(py: Python<'_>, function: &Function) -> PyResult<Text> {
         let helper = py.import("weft._source")?.getattr("excerpt")?;
-        let found = helper.call1((&function.py_func, &function.source))?;
+        let found = helper.call1((&function.py_func, &function.source)).inspect_err(|error| {
+            // A refusal shows the user's call, not how it was found.
+            if errors::is(py, error, "CompileError") {
+                error.set_traceback(py, None);
+            }
+        })?;
         let (text, name, first_line, def, line, col): (String, String, u32, Option<String>, u32, u32) =
             found.extract()?;
         let mut sources = Sources::default();

@@ -193,6 +193,11 @@ impl Dispatcher {
         format!("<weft.njit function {}>", self.function.name)
     }
 
+    /// Pickled as functions are: by name.
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Ok(slf.getattr("__qualname__")?.unbind())
+    }
+
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         self.function.traverse(&visit)
     }

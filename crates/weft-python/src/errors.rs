@@ -9,15 +9,24 @@ use weft_diag::{Diagnostic, ErrorKind, Sources, Span, render};
 use weft_hal::HalError;
 use weft_runtime::{CallError, Raised, RuntimeError};
 
-/// An exception of a class of `weft.errors`.
-pub(crate) fn new(py: Python<'_>, class: &str, message: impl Into<String>) -> PyErr {
+/// A class of `weft.errors`.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || py.import("weft.errors").map(Bound::unbind));
-    let class = module.and_then(|m| Ok(m.bind(py).getattr(class)?.cast_into::<PyType>()?));
-    match class {
+    let module = MODULE.get_or_try_init(py, || py.import("weft.errors").map(Bound::unbind))?;
+    Ok(module.bind(py).getattr(name)?.cast_into::<PyType>()?)
+}
+
+/// An exception of a class of `weft.errors`.
+pub(crate) fn new(py: Python<'_>, name: &str, message: impl Into<String>) -> PyErr {
+    match class(py, name) {
         Ok(class) => PyErr::from_type(class, (message.into(),)),
         Err(error) => error,
     }
+}
+
+/// Whether an exception is of a class of `weft.errors`.
+pub(crate) fn is(py: Python<'_>, error: &PyErr, name: &str) -> bool {
+    class(py, name).is_ok_and(|class| error.is_instance(py, &class))
 }
 
 /// A bug of ours.

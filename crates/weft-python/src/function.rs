@@ -132,7 +132,13 @@ impl Function {
     /// For the garbage collector.
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.py_func)?;
+        visit.call(&self.source)?;
         visit.call(&self.scope.globals)?;
-        self.cells.iter().try_for_each(|(_, cell)| visit.call(cell))
+        self.cells.iter().try_for_each(|(_, cell)| visit.call(cell))?;
+        // Nobody holds the lock for longer than a few instructions; if somebody does now, the next collection sees it.
+        let Ok(specialisations) = self.specialisations.try_lock() else { return Ok(()) };
+        // Shared ones are in use by a call, which keeps them.
+        let owned = specialisations.iter().filter(|s| Arc::strong_count(s) == 1);
+        owned.flat_map(|s| &s.guards).try_for_each(|guard| guard.traverse(visit))
     }
 }

@@ -53,6 +53,14 @@ impl Root {
 }
 
 impl Guard {
+    /// For the garbage collector.
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        if let Root::Cell(cell) = &self.root {
+            visit.call(cell)?;
+        }
+        visit.call(&self.expected)
+    }
+
     /// Whether the path still leads to the same object, or to an equal number.
     pub(crate) fn holds(&self, py: Python<'_>, scope: &Scope) -> bool {
         let mut now = self.root.get(py, scope);

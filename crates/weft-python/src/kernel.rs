@@ -127,6 +127,11 @@ impl Kernel {
         format!("<weft.kernel {}>", self.0.name)
     }
 
+    /// Pickled as functions are: by name.
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Ok(slf.getattr("__qualname__")?.unbind())
+    }
+
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         self.0.traverse(&visit)
     }

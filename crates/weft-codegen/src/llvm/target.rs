@@ -1,9 +1,10 @@
 //! Target machines: the host's CPU, NVPTX and SPIR-V.
 
 use std::ffi::CString;
-use std::sync::{Once, OnceLock};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use llvm_sys::core::{LLVMDisposeMemoryBuffer, LLVMGetBufferSize, LLVMGetBufferStart};
+use llvm_sys::support::LLVMParseCommandLineOptions;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 
@@ -59,11 +60,20 @@ pub(crate) enum TargetKind {
     SpirV,
 }
 
-/// A configured code generator.
+/// A configured code generator, used by one compilation at a time.
 pub(crate) struct Machine {
     pub(super) raw: LLVMTargetMachineRef,
     pub(super) triple: CString,
+    /// Goes back to [`IDLE`] after use.
+    kept: bool,
 }
+
+/// Machines for the host between uses: describing the CPU to LLVM anew costs a tenth of a compilation. Those for
+/// SPIR-V hold what they learned of a module and are made anew; those for NVPTX are cheap.
+static IDLE: Mutex<Vec<Machine>> = Mutex::new(vec![]);
+
+// SAFETY: a target machine is tied to no thread; it is handed over whole.
+unsafe impl Send for Machine {}
 
 /// What to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +88,11 @@ impl Machine {
     /// The machine for a target.
     pub(crate) fn new(kind: &TargetKind) -> Result<Machine> {
         initialise();
+        let kept = *kind == TargetKind::Host;
+        let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(machine) = kept.then(idle).flatten() {
+            return Ok(machine);
+        }
         let (triple, cpu, features) = match kind {
             TargetKind::Host => {
                 let host = host_cpu();
@@ -110,7 +125,7 @@ impl Machine {
         if raw.is_null() {
             return Err(CodegenError::Llvm(format!("no target machine for {triple:?}")));
         }
-        Ok(Machine { raw, triple })
+        Ok(Machine { raw, triple, kept })
     }
 
     /// The machine's data layout; the caller disposes of it.
@@ -143,6 +158,12 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
+        let whole = !std::thread::panicking();
+        if self.kept && whole {
+            let machine = Machine { raw: self.raw, triple: std::mem::take(&mut self.triple), kept: true };
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(machine);
+            return;
+        }
         // SAFETY: ours.
         unsafe { LLVMDisposeTargetMachine(self.raw) }
     }
@@ -165,6 +186,10 @@ fn initialise() {
         LLVMInitializeSPIRVTarget();
         LLVMInitializeSPIRVTargetMC();
         LLVMInitializeSPIRVAsmPrinter();
+        // Loop strength reduction took a fifth of a compilation and made none of our loops faster (examples/loop_speed):
+        // they have one induction variable, which addressing modes scale.
+        let options = [c"weft".as_ptr(), c"-disable-lsr".as_ptr()];
+        LLVMParseCommandLineOptions(options.len() as i32, options.as_ptr(), std::ptr::null());
     });
 }
 

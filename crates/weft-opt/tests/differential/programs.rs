@@ -179,7 +179,8 @@ impl Program {
         }
         let better = |&d: &Dim| if d == Dim::Sym(2) { Dim::Sym(0) } else { d };
         let ty = TensorType { dims: a.ty.dims.iter().map(better).collect(), ..a.ty.clone() };
-        let name = self.w.define(format!("nt.refine({}, {}, {}) <{{site=0}}>", a.name, a.name, shown.name), &ty.to_string());
+        let name =
+            self.w.define(format!("nt.refine({}, {}, {}) <{{site=0}}>", a.name, a.name, shown.name), &ty.to_string());
         self.arrays.push(Array { name, ty, near: a.near });
     }
 
