@@ -69,10 +69,12 @@ impl Lowering<'_, '_> {
         let ty = b.type_of(x);
         let last = b.int(ty, u64::from(types::bits(d)) - 1);
         let inside = b.icmp(IntIs::LLVMIntULE, count, last);
-        let safe = b.select(inside, count, last);
+        // Not `select(inside, count, last)`, which LLVM would fold away: its NVPTX backend then takes the pattern for PTX's own
+        // clamped shift, whose count is the low 32 bits.
+        let safe = b.op(Opcode::LLVMAnd, count, last);
         match (left, d.is_signed()) {
             (true, _) => b.select(inside, b.op(Opcode::LLVMShl, x, safe), b.zero(ty)),
-            (false, true) => b.op(Opcode::LLVMAShr, x, safe),
+            (false, true) => b.op(Opcode::LLVMAShr, x, b.select(inside, safe, last)),
             (false, false) => b.select(inside, b.op(Opcode::LLVMLShr, x, safe), b.zero(ty)),
         }
     }
