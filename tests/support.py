@@ -61,12 +61,20 @@ def same_as_plain(function: Any, *arguments: Any, ulps: int = ULPS) -> Any:
     return result
 
 
+# A device that is not native: Intel's OpenCL CPU where the suite runs in full, a GPU where there is no OpenCL.
+OTHER = next((d.filter_string for backend in ("opencl", "cuda") for d in weft.devices(backend)), "opencl:cpu:0")
+
+
 def device_parameters() -> list[Any]:
-    """Every device under test, by filter string; CUDA is skipped where there is none, loudly."""
+    """Every device under test, by filter string; one that is missing is skipped, loudly (see conftest.py)."""
     found = {device.backend for device in weft.devices()}
-    skip = pytest.mark.skip(reason="no CUDA device on this machine")
+
+    def marks(backend: str) -> list[Any]:
+        skip = pytest.mark.skip(reason=f"no {backend} device on this machine")
+        return [] if backend in found else [skip]
+
     return [
         pytest.param("native", id="native"),
-        pytest.param("opencl", id="opencl"),
-        pytest.param("cuda", id="cuda", marks=[pytest.mark.cuda] + ([] if "cuda" in found else [skip])),
+        pytest.param("opencl", id="opencl", marks=marks("opencl")),
+        pytest.param("cuda", id="cuda", marks=[pytest.mark.cuda, *marks("cuda")]),
     ]

@@ -43,10 +43,6 @@ def check(function):
         check_spirv(assemble(function.inspect("spirv", index)))
 
 
-def without_where(texts):
-    return [text for text in texts if "np.where" not in text]  # in kernels: tests/test_found.py
-
-
 def expressions(dtype):
     texts = EXACT[kind_of(dtype)] + COMPARISONS + CHOICES
     return texts if dtype == "bool" else texts + ["np.sqrt(x)"] + SMOOTH[:4] + SMOOTH[4:] * (kind_of(dtype) == "float")
@@ -65,7 +61,7 @@ def test_every_operator_in_jitted_functions(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operator_in_kernels(dtype):
     arrays = operands(dtype)
-    texts = without_where(expressions(dtype))
+    texts = expressions(dtype)
     f = kernelised(texts, {"x": 1, "y": 1}, 1)
     outs = [np.empty_like(e) for e in plain(texts, arrays)]
     with weft.device_context("opencl"):
@@ -148,3 +144,11 @@ def test_the_checks_can_fail():
         check_ptx(b".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry f() { nonsense; }\n")
     with pytest.raises(AssertionError, match="spirv-val"):
         check_spirv(assemble("OpCapability Kernel\n%1 = OpTypeVoid\n"))
+
+
+# spec: N5
+@pytest.mark.parametrize("stage", ["ptx", "spirv"])
+def test_device_code_of_any_specialisation(stage):
+    f = jitted(["np.sin(x) + 1"], "x")
+    f(np.arange(4.0))
+    assert ("ENTRY" if stage == "ptx" else "OPENTRYPOINT") in f.inspect(stage).upper()

@@ -2,14 +2,15 @@
 
 import pytest
 from programs import describe, make, run_njit, run_tensor, shrink
+from support import OTHER
 
-SEEDS = {"njit": range(120), "njit-opencl": range(1000, 1012), "tensor-native": range(2000, 2020)}
-SEEDS["tensor-opencl"] = range(3000, 3012)
+SEEDS = {"njit": range(120), "njit-device": range(1000, 1012), "tensor-native": range(2000, 2020)}
+SEEDS["tensor-device"] = range(3000, 3012)
 RUNS = {
     "njit": run_njit,
-    "njit-opencl": lambda program: run_njit(program, "opencl"),
+    "njit-device": lambda program: run_njit(program, OTHER),
     "tensor-native": lambda program: run_tensor(program, "native"),
-    "tensor-opencl": lambda program: run_tensor(program, "opencl"),
+    "tensor-device": lambda program: run_tensor(program, OTHER),
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import weft
 from numpy import cos, where
-from support import same
+from support import OTHER, same
 from weft import _binding
 
 CASES = {
@@ -128,7 +128,7 @@ def test_the_compiler_takes_stand_ins_for_the_originals():
 
 
 # spec: T4
-@pytest.mark.parametrize("where_", ["native", "opencl"])
+@pytest.mark.parametrize("where_", ["native", OTHER])
 def test_tensors_work_without_numpy(where_):
     tensor = weft.tensor
     x = tensor.asarray(np.arange(4.0), device=where_)

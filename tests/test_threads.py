@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import weft
 from doors import jitted
-from support import same
+from support import OTHER, same
 
 SOON = 60  # seconds; far more than any of this takes, and far less than forever
 
@@ -98,7 +98,7 @@ def test_threads_run_on_different_devices_at_once():
 
         return work
 
-    for results in together(job("native"), job("opencl"), job("native"), job("opencl")):
+    for results in together(job("native"), job(OTHER), job("native"), job(OTHER)):
         for result in results:
             same(result, (x + 1, x * 2))
 
@@ -112,7 +112,7 @@ def test_threads_compile_for_one_device_at_once():
             results = []
             for n in range(6):
                 f = jitted([f"x * {k} + {n}"], "x")
-                with weft.device_context("opencl"):
+                with weft.device_context(OTHER):
                     results.append((f(x)[0], x * k + n))
             return results
 
@@ -198,18 +198,18 @@ def test_a_forked_child_refuses_devices_cleanly():
     """A driver's state does not survive a fork: an exception, neither a hang nor a crash."""
     f = jitted(["x * 2 + 1"], "x")
     x = np.arange(float(BIG))
-    with weft.device_context("opencl"):
+    with weft.device_context(OTHER):
         f(x)
-    tensor = weft.tensor.asarray(x, device="opencl")
+    tensor = weft.tensor.asarray(x, device=OTHER)
 
     def njit():
-        with weft.device_context("opencl"):
+        with weft.device_context(OTHER):
             return f(x)
 
-    for work in (njit, lambda: weft.tensor.asnumpy(tensor + 1), lambda: weft.tensor.ones(3, device="opencl") + 1):
+    for work in (njit, lambda: weft.tensor.asnumpy(tensor + 1), lambda: weft.tensor.ones(3, device=OTHER) + 1):
         said = in_child(work)
         assert said.startswith("DeviceError") and "fork" in said, said
-    with weft.device_context("opencl"):
+    with weft.device_context(OTHER):
         same(f(x), (x * 2 + 1,))
 
 
@@ -267,3 +267,20 @@ print(weft.njit(lambda x: x + 1)(np.arange(3.0)), len(weft.devices("native")))
 """
     out = python(program, WEFT_OPENCL_LIB=broken, WEFT_OPENCL_DIR="/nonexistent")
     assert out == "[1. 2. 3.] 1"
+
+
+# spec: A2
+def test_threads_that_race_keep_one_specialisation():
+    f = jitted(["np.sin(x) * 2 + x"], "x")
+    start = threading.Barrier(6)
+
+    def call():
+        start.wait(30)
+        f(np.linspace(0, 1, 100))
+
+    threads = [threading.Thread(target=call) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert f.signatures == ["(float64[:])"]

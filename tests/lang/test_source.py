@@ -84,7 +84,7 @@ def test_python_dash_c():
         print(f(2))
     """
     assert run(program) == "10\n"
-    assert run(program, "-I", "-X", "dev") == "10\n"
+    assert run(program, "-s", "-X", "dev") == "10\n"
 
 
 # spec: N1

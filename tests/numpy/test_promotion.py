@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 import weft
-from doors import function
+from doors import function, jitted
 from support import same
 
 DTYPES = ["bool", "int32", "int64", "float32", "float64"]
@@ -206,7 +206,7 @@ def test_int_arithmetic_is_exact_or_raises(text):
     f = function(f"def f(x, y):\n    return {text}\n", "f", weft.njit)
     for x, y in itertools.product(INTEGERS, INTEGERS):
         if text == "x / y" and max(abs(x), abs(y)) > 2**53:
-            continue  # tests/test_found.py
+            continue  # V8: tests/lang/test_deviations.py
         try:
             expected = f.py_func(x, y)
         except ZeroDivisionError:
@@ -272,3 +272,39 @@ def test_functions_of_scalars(text, x):
     """A ufunc of a Python number is a NumPy scalar."""
     f = function(f"def f(x):\n    return {text}\n", "f", weft.njit)
     same(f(x), f.py_func(x), ulps=4)
+
+
+# spec: N2
+@pytest.mark.parametrize("text", ["x == y", "x < y", "x >= y", "x + y", "x / y"])
+def test_large_ints_meet_floats(text):
+    f = jitted([text], "xy")
+    for x, y in itertools.product([2.0**53, 1.5, -(2.0**60), float("inf")], [2**53 + 1, -(2**60) + 1, 2**63 - 1]):
+        assert f(x, y) == f.py_func(x, y), (x, y)
+
+
+# spec: N2, N9
+@pytest.mark.parametrize("x, y", [(1, 3), (-5, 10), (0, 100), (1, 62), (1, -1), (1, 63), (1, 1000)])
+def test_left_shifts_of_python_ints(x, y):
+    f = jitted(["x << y"], "xy")
+    try:
+        expected = x << y
+    except ValueError:
+        with pytest.raises(ValueError):
+            f(x, y)
+        return
+    if expected < 2**63:
+        assert f(x, y) == (expected,)
+    else:
+        with pytest.raises(OverflowError):
+            f(x, y)
+
+
+# spec: N2, N9
+@pytest.mark.parametrize("x, y", [(2, 10), (-3, 3), (0, 0), (7, 1), (2, True), (3, 50)])
+def test_powers_of_python_ints(x, y):
+    f = jitted(["x ** y"], "xy")
+    if x**y < 2**63:
+        assert f(x, y) == (x**y,)
+    else:
+        with pytest.raises(OverflowError):
+            f(x, y)

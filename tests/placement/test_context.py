@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 import weft
-from support import same, same_as_plain
+from support import OTHER, same, same_as_plain
 
 
 @weft.njit
@@ -44,18 +44,18 @@ def test_specialisations_are_keyed_by_place():
 
     x = np.ones(3)
     foo(x)
-    with weft.device_context("opencl"):
+    with weft.device_context(OTHER):
         foo(x)
     with weft.device_context("native"):
         foo(x)
     foo(x)
-    assert [s.device for s in foo.specializations] == ["native:cpu:0", "opencl:cpu:0", "native:cpu:0"]
+    assert [s.device for s in foo.specializations] == ["native:cpu:0", OTHER, "native:cpu:0"]
 
 
 # spec: A1
 def test_contexts_nest_and_end():
     assert weft.current_queue() is None
-    with weft.device_context("opencl") as outer:
+    with weft.device_context(OTHER) as outer:
         assert weft.current_queue() == outer
         with weft.device_context("native"):
             assert weft.current_queue().device.backend == "native"
@@ -69,7 +69,7 @@ def test_contexts_nest_and_end():
 # spec: A1
 def test_contexts_belong_to_a_thread():
     seen = []
-    with weft.device_context("opencl"):
+    with weft.device_context(OTHER):
         thread = threading.Thread(target=lambda: seen.append(weft.current_queue()))
         thread.start()
         thread.join()
@@ -85,7 +85,7 @@ def test_contexts_belong_to_an_async_task():
                 assert weft.current_queue().device.filter_string == where
 
     async def main():
-        await asyncio.gather(inside("native:cpu:0", 5), inside("opencl:cpu:0", 3))
+        await asyncio.gather(inside("native:cpu:0", 5), inside(OTHER, 3))
         assert weft.current_queue() is None
 
     asyncio.run(main())
@@ -93,9 +93,9 @@ def test_contexts_belong_to_an_async_task():
 
 # spec: A1
 def test_a_place_is_a_filter_string_a_device_or_a_queue():
-    for where in ("opencl", weft.Device("opencl"), weft.Queue("opencl"), weft.Queue("opencl", profiling=True)):
+    for where in (OTHER, weft.Device(OTHER), weft.Queue(OTHER), weft.Queue(OTHER, profiling=True)):
         with weft.device_context(where):
-            assert weft.current_queue().device == weft.Device("opencl:cpu:0")
+            assert weft.current_queue().device == weft.Device(OTHER)
     with pytest.raises(TypeError, match="filter string"):
         weft.device_context(3)
 
@@ -108,7 +108,7 @@ def test_a_wrapper_as_in_listing_2_2():
         def wrapped(*args, **kwargs):
             if weft.current_queue():
                 return jitted(*args, **kwargs)
-            with weft.device_context("opencl"):
+            with weft.device_context(OTHER):
                 return jitted(*args, **kwargs)
 
         wrapped.jitted = jitted
@@ -119,7 +119,7 @@ def test_a_wrapper_as_in_listing_2_2():
         return a * 2.0
 
     same(foo(np.arange(3.0)), np.arange(3.0) * 2.0)
-    assert [s.device for s in foo.jitted.specializations] == ["opencl:cpu:0"]
+    assert [s.device for s in foo.jitted.specializations] == [OTHER]
 
 
 # spec: A5
@@ -130,8 +130,8 @@ def test_parallel_false_and_a_context_contradict(monkeypatch):
 
     x = np.ones(3)
     foo(x)
-    with weft.device_context("opencl"):
-        with pytest.raises(weft.OffloadConflictError, match=r"parallel=False \(.*test_context.py:\d+\).*opencl:cpu:0"):
+    with weft.device_context(OTHER):
+        with pytest.raises(weft.OffloadConflictError, match=rf"parallel=False \(.*test_context.py:\d+\).*{OTHER}"):
             foo(x)
         try:
             weft.config.offload_conflict = "host"
@@ -139,7 +139,7 @@ def test_parallel_false_and_a_context_contradict(monkeypatch):
             assert [s.device for s in foo.specializations] == ["native:cpu:0"]
             weft.config.offload_conflict = "ignore"
             foo(x)
-            assert [s.device for s in foo.specializations] == ["native:cpu:0", "opencl:cpu:0"]
+            assert [s.device for s in foo.specializations] == ["native:cpu:0", OTHER]
         finally:
             weft.config.offload_conflict = "error"
 
