@@ -40,8 +40,9 @@ def torch(a: np.ndarray, b: np.ndarray) -> Peer:
 
 
 def triton(a: np.ndarray, b: np.ndarray) -> Peer:
-    import gpu_triton
     import torch
+
+    import gpu_triton
 
     x, y = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
     start = {

@@ -6,8 +6,9 @@
 import math
 from typing import Any
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 
 # The most that one elementwise math function may differ from NumPy's (docs/deviations.md), and some for a chain.

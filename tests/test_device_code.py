@@ -10,8 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from doors import jitted, kernelised, plain
 from test_matrix import CHOICES, COMPARISONS, DTYPES, EXACT, SMOOTH, kind_of, operands

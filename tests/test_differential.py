@@ -1,6 +1,7 @@
 """Random array expressions, run by NumPy and by Weft: the same answer. `make fuzz` goes on with new seeds."""
 
 import pytest
+
 from programs import describe, make, run_njit, run_tensor, shrink
 from support import OTHER
 

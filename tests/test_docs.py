@@ -5,8 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from support import OTHER
 

@@ -6,9 +6,10 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 import guard
 import numpy as np
-import pytest
 import weft
 from numpy import cos, where
 from support import OTHER, same

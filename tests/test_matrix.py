@@ -4,8 +4,9 @@ Doors are `njit` inside a device context, `kernel` and `tensor`; devices are nat
 comparisons and sqrt are exact; the other functions are within 4 ulps of NumPy's (docs/deviations.md).
 """
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from doors import DOORS, function, jitted, kernelised, plain
 from support import OTHER, same

@@ -7,8 +7,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from doors import jitted
 from support import OTHER, same

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # the extension needs NumPy's C API  # noqa: F401
-
 from weft import _core, config, errors
 from weft._core import Device, Queue
 from weft._core import Trace as trace

@@ -14,7 +14,6 @@ import operator
 from typing import Any
 
 import numpy as np
-
 from weft import _core
 from weft._core import Device, Queue, usm_ndarray
 from weft._placement import current_queue

@@ -1,7 +1,8 @@
 """`@weft.kernel`: launches, index spaces and arguments, on every device."""
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from support import same
 

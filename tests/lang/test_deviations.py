@@ -4,8 +4,9 @@ import re
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from doors import jitted
 from support import same

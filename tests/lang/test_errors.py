@@ -2,8 +2,9 @@
 
 import traceback
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from weft import errors
 

@@ -1,7 +1,8 @@
 """`@weft.njit` on scalars and arrays, on the host: the same answer as the plain function."""
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from support import same, same_as_plain
 

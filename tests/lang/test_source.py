@@ -6,8 +6,9 @@ import sys
 import textwrap
 import zipfile
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from support import same, same_as_plain
 

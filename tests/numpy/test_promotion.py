@@ -5,8 +5,9 @@ Each pair of types is one compiled function that returns many results, so that t
 
 import itertools
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from doors import function, jitted
 from support import same

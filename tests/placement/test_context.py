@@ -3,8 +3,9 @@
 import asyncio
 import threading
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from support import OTHER, same, same_as_plain
 

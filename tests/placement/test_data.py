@@ -1,7 +1,8 @@
 """Compute follows data: device arrays in jitted calls."""
 
-import numpy as np
 import pytest
+
+import numpy as np
 import weft
 from support import OTHER, same
 from weft import tensor

@@ -1,6 +1,7 @@
 """Devices and queues: naming them, comparing them."""
 
 import pytest
+
 import weft
 from support import OTHER
 
