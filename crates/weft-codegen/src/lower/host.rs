@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use weft_diag::Span;
 use weft_ir::attr::Access;
-use weft_ir::{Func, OpData, Place as IrPlace, Site, Type as IrType};
+use weft_ir::{Func, Op, OpData, Place as IrPlace, Site, Type as IrType};
 
 use super::kernel::{KernelInfo, kernel_info};
 use super::{Flow, Frame, Lowering, Unit, malformed, types};
@@ -23,6 +23,10 @@ pub(crate) fn write_entry(unit: &Unit, func: &Func) -> Result<()> {
     let ptr = cx.ptr(0);
     let f = unit.module.function(ENTRY, cx.function(cx.int(32), &[ptr, ptr, ptr]), Linkage::External);
     set_attributes(unit, f);
+    if is_glue(func) {
+        unit.module.attribute(f, Place::Function, "optnone", 0);
+        unit.module.attribute(f, Place::Function, "noinline", 0);
+    }
     let b = Builder::new(cx);
     let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));
     b.at_end(entry);
@@ -38,6 +42,20 @@ pub(crate) fn write_entry(unit: &Unit, func: &Func) -> Result<()> {
     }
     this.finish_failure();
     Ok(())
+}
+
+/// Whether the entry only sets parallel regions and launches up: optimising it costs a sixth of a compilation and saves
+/// a few nanoseconds of a call that has microseconds of work.
+fn is_glue(func: &Func) -> bool {
+    let (mut sets_up, mut computes) = (false, false);
+    for &id in &func.region(func.body).ops {
+        match func.op(id).op {
+            Op::ParFor { .. } | Op::SimtLaunch { .. } => sets_up = true,
+            Op::ScfFor => computes = true,
+            _ => {}
+        }
+    }
+    sets_up && !computes
 }
 
 /// What every native function has.
@@ -215,7 +233,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let site = kernels().position(|f| f.name == kernel);
         let site = site.ok_or_else(|| malformed(format!("no kernel @{kernel}"), data.span))?;
         let callee = kernels().nth(site).expect("it was just found there");
-        let info: KernelInfo = kernel_info(callee, site);
+        let info: KernelInfo = kernel_info(callee, site, self.unit.target);
         let operands = self.operands(data)?;
         let params = callee.params();
         let dims_n = dims as usize;
