@@ -7,7 +7,8 @@
     with weft.device_context("cuda"):       # offloaded: copied in, run, copied back
         z = f(x, y)
 
-Modules: `weft.tensor` (arrays on devices), `weft.config` (settings), `weft.errors` (exception classes).
+Modules: `weft.tensor` (arrays on devices), `weft.memory` (bytes on devices), `weft.config` (settings),
+`weft.errors` (exception classes).
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # the extension needs NumPy's C API  # noqa: F401
 from weft import _core, config, errors
-from weft._core import Device, Queue
+from weft._core import Context, Device, Event, Queue
 from weft._core import Trace as trace
 from weft._core import usm_ndarray as Tensor
 from weft._decorators import jit, kernel, njit
+from weft._global_queue import reset_global_queue, set_global_queue
 from weft._placement import (
     current_queue,
     default_device,
@@ -27,7 +29,10 @@ from weft._placement import (
     devices,
     get_global_id,
     get_global_size,
+    select_device,
 )
+from weft._ranges import NdRange, Range, call_kernel
+from weft._timer import Timer
 from weft.errors import (
     CompileError,
     DeviceError,
@@ -43,7 +48,7 @@ from weft.errors import (
 )
 
 if TYPE_CHECKING:
-    from weft import tensor
+    from weft import compat, memory, program, tensor, utils
 
 __version__: str = _core.__version__
 
@@ -53,19 +58,26 @@ DEFAULT_LOCAL_SIZE: tuple[int, ...] = ()
 __all__ = [
     "DEFAULT_LOCAL_SIZE",
     "CompileError",
+    "Context",
     "Device",
     "DeviceError",
     "DeviceLostError",
     "DeviceMemoryError",
+    "Event",
     "ExecutionPlacementError",
+    "NdRange",
     "OffloadConflictError",
     "PlacementWarning",
     "Queue",
+    "Range",
     "Tensor",
+    "Timer",
     "TypingError",
     "UnsupportedError",
     "WeftError",
     "WeftInternalError",
+    "call_kernel",
+    "compat",
     "config",
     "current_queue",
     "default_device",
@@ -76,17 +88,26 @@ __all__ = [
     "get_global_size",
     "jit",
     "kernel",
+    "memory",
     "njit",
+    "program",
+    "reset_global_queue",
+    "select_device",
+    "set_global_queue",
     "tensor",
     "trace",
+    "utils",
 ]
 
 
+_SUBMODULES = {"compat", "memory", "program", "tensor", "utils"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "tensor":
+    if name in _SUBMODULES:
         import importlib
 
-        return importlib.import_module("weft.tensor")
+        return importlib.import_module(f"weft.{name}")
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 

@@ -1,20 +1,23 @@
-"""`python -m weft devices | doctor`."""
+"""`python -m weft devices [--all] [--json] | doctor`."""
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 import sys
+from typing import Any
 
 import weft
 from weft import _core
 
 
-def _size(count: int) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count = count / 1024  # type: ignore[assignment]
-    raise AssertionError("the loop returns")
+        count /= 1024
+    return f"{count:.1f} GiB"
 
 
 def _table(rows: list[list[str]]) -> str:
@@ -22,56 +25,136 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
-def devices() -> int:
-    """Prints a line for each device; the default one is marked."""
-    default = weft.default_device()
-    rows = [["", "device", "name", "memory", "units", "fp64", "driver"]]
-    for device in weft.devices():
-        rows.append(
-            [
-                "*" if device == default else "",
-                device.filter_string,
-                device.name,
-                _size(device.global_mem_size),
-                str(device.max_compute_units),
-                "yes" if device.has_fp64 else "no",
-                device.driver_version,
-            ]
-        )
-    print(_table(rows))
+def _default() -> tuple[_core.Device | None, str | None]:
+    """The default device, or why there is none: a WEFT_DEVICE that names nothing must not hide what there is."""
+    try:
+        return weft.default_device(), None
+    except weft.DeviceError as error:
+        return None, f"{error} (WEFT_DEVICE)"
+
+
+def _unlisted() -> list[dict[str, str]]:
+    """What cannot be used, and why."""
+    seen = []
+    for report in _core.backend_reports():
+        reasons = [report["problem"]] if report["problem"] else []
+        seen += [{"backend": report["backend"], "reason": reason} for reason in [*reasons, *report["notes"]]]
+    if not weft.devices("null"):
+        reason = f"{_core._null_device().filter_string} runs nothing, and is listed with WEFT_NULL_DEVICE=1"
+        seen.append({"backend": "null", "reason": reason})
+    seen.append({"backend": "level_zero", "reason": "the name is reserved; Intel devices are reached through opencl"})
+    return seen
+
+
+def _json(device: _core.Device) -> dict[str, Any]:
+    properties = device.get_info()
+    parent = properties["parent_device"]
+    return {**properties, "parent_device": parent and parent.filter_string}
+
+
+def devices(arguments: list[str]) -> int:
+    """A line for each device; the default one is marked. --all: every property, and what cannot be used and why."""
+    every, as_json = "--all" in arguments, "--json" in arguments
+    default, problem = _default()
+    found = weft.devices()
+    if as_json:
+        listed: dict[str, Any] = {
+            "default": default.filter_string if default else None,
+            "devices": [_json(device) for device in found],
+        }
+        if every:
+            listed["unusable"] = _unlisted()
+        print(json.dumps(listed, indent=2))
+    elif every:
+        for device in found:
+            device.print_device_info()
+        print("\nnot usable:")
+        for seen in _unlisted():
+            print(f"    {seen['backend']:<12}{seen['reason']}")
+    else:
+        rows = [["", "device", "name", "memory", "units", "fp64", "driver"]]
+        for device in found:
+            rows.append(
+                [
+                    "*" if device == default else "",
+                    device.filter_string,
+                    device.name,
+                    _size(device.global_mem_size),
+                    str(device.max_compute_units),
+                    "yes" if device.has_fp64 else "no",
+                    device.driver_version,
+                ]
+            )
+        print(_table(rows))
+    if problem:
+        print(f"no default device: {problem}", file=sys.stderr)
     return 0
 
 
-def doctor() -> int:
-    """Says what was looked for, what was found, and what to do about what was not."""
+def _native_works() -> str | None:
+    """Why compiled code does not run here, or None if it does."""
+
+    def double(x: Any) -> Any:
+        return x + x
+
+    try:
+        doubled = weft.njit(double)
+        array = weft.tensor.asnumpy(doubled(weft.tensor.ones(3, device="native")))
+        answer = [doubled(21.0), *(float(element) for element in array)]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None if answer == [42.0, 2.0, 2.0, 2.0] else f"it computes wrongly: {answer}"
+
+
+def doctor(arguments: list[str]) -> int:
+    """What was looked for and where, what was found, and what to install for what was not."""
     import numpy
 
     python = platform.python_version()
     print(f"weft {weft.__version__}, Python {python}, NumPy {numpy.__version__}, {platform.machine()}")
+    broken = _native_works()
     for report in _core.backend_reports():
-        state = report["found"] or "not available"
-        print(f"\n{report['backend']}: {state}")
+        name = report["backend"]
+        state = "broken" if name == "native" and broken else report["found"] or "not available"
+        print(f"\n{name}: {state}")
+        for device in weft.devices(name):
+            print(f"  device: {device.filter_string}, {device.name}")
+        if name == "native" and broken:
+            print(f"  problem: a function of one line did not run: {broken}")
+            print(
+                "  to do: install weft again with `pip install --force-reinstall weft`, and file a bug if it stays so"
+            )
         if report["problem"]:
             print(f"  problem: {report['problem']}")
         for tried in report["looked_for"]:
             print(f"  looked for: {tried}")
         for note in report["notes"]:
             print(f"  note: {note}")
-    return 0
+    default, problem = _default()
+    print(f"\ndefault device: {default.filter_string if default else problem}")
+    return 1 if broken else 0
 
 
-COMMANDS = {"devices": devices, "doctor": doctor}
+COMMANDS = {"devices": (devices, ("--all", "--json")), "doctor": (doctor, ())}
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command line."""
-    if len(arguments) != 1 or arguments[0] not in COMMANDS:
+    name, options = (arguments[0], arguments[1:]) if arguments else ("", [])
+    if name not in COMMANDS or not set(options) <= set(COMMANDS[name][1]):
         print("usage: python -m weft COMMAND\n", file=sys.stderr)
-        for name, command in COMMANDS.items():
-            print(f"  {name:<10}{command.__doc__}", file=sys.stderr)
+        for known, (command, flags) in COMMANDS.items():
+            usage = " ".join([known, *(f"[{flag}]" for flag in flags)])
+            print(f"  {usage:<26}{command.__doc__}", file=sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
-    return COMMANDS[arguments[0]]()
+    return COMMANDS[name][0](options)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # `python -m weft devices --all | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

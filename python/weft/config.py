@@ -22,6 +22,7 @@ device: str
 num_threads: int
 verify: bool
 offload_conflict: str
+memory_limit: int | None
 
 
 class Setting(NamedTuple):
@@ -47,6 +48,27 @@ def _positive(value: Any) -> int:
     if value < 1:
         raise ValueError(f"expected a positive number, not {value}")
     return value
+
+
+_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("KMGT", start=1)}
+
+
+def _size(value: Any) -> int | None:
+    """Bytes, as an int or as text: 4096, "512MB", "4 GiB". None is no limit."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip().removesuffix("B").removesuffix("b").strip()
+        number = text.rstrip("KMGTi").strip()
+        unit = _UNITS.get(text[len(number) :].strip())
+        try:
+            value = int(float(number) * unit) if unit else -1
+        except (ValueError, OverflowError):
+            value = -1
+        if value < 1:
+            raise ValueError(f"expected a number of bytes such as 4096, '512MB' or '4GiB', not {text!r}")
+    return _positive(value)
 
 
 def _flag(value: Any) -> bool:
@@ -100,6 +122,14 @@ SETTINGS: dict[str, Setting] = {
         _one_of("error", "ignore", "host"),
         _core.set_offload_conflict,
         "What a device context does to a function with parallel=False: raise, offload anyway, or stay on the host.",
+    ),
+    "memory_limit": Setting(
+        "WEFT_MEMORY_LIMIT",
+        None,
+        str,
+        _size,
+        _core.set_memory_limit,
+        "Most bytes that the pools of each device, and of the host, may hold: an int, or text such as '4GB', '512MiB'.",
     ),
 }
 

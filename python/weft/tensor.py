@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from weft import _core
 from weft._core import Device, Queue, usm_ndarray
-from weft._placement import current_queue
+from weft._global_queue import Place as _Place
+from weft._global_queue import queue_for_new_array as _queue
+from weft.utils import get_coerced_usm_type
 
 __all__ = [
     "abs",
@@ -26,28 +28,32 @@ __all__ = [
     "astype",
     "bool",
     "cos",
+    "e",
     "empty",
     "exp",
     "float32",
     "float64",
     "from_numpy",
     "full",
+    "inf",
     "int32",
     "int64",
     "linspace",
     "log",
     "maximum",
     "minimum",
+    "nan",
+    "newaxis",
     "ones",
+    "pi",
     "sin",
     "sqrt",
+    "square",
     "to_numpy",
     "usm_ndarray",
     "where",
     "zeros",
 ]
-
-_Place = str | Device | Queue | None
 
 _builtin_bool = bool
 bool = np.dtype("bool")
@@ -56,18 +62,11 @@ int64 = np.dtype("int64")
 float32 = np.dtype("float32")
 float64 = np.dtype("float64")
 
-
-def _queue(queue: _Place, device: _Place, sycl_queue: _Place = None) -> Queue:
-    """Where a new array goes: what the call names, else the open device context, else the default device."""
-    queue = queue if queue is not None else sycl_queue
-    if queue is not None and device is not None and _core.queue_of(queue) != _core.queue_of(device):
-        raise TypeError(
-            f"queue= names {_core.queue_of(queue)!r} and device= names {_core.queue_of(device)!r}: give one"
-        )
-    where = queue if queue is not None else device
-    if where is not None:
-        return _core.queue_of(where)
-    return current_queue() or _core.queue_of(None)
+e = math.e
+inf = math.inf
+nan = math.nan
+newaxis = None
+pi = math.pi
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -83,7 +82,21 @@ def _dtype(dtype: Any, default: str) -> str:
 
 def _weak_dtype(*numbers: Any) -> str:
     """The dtype NumPy gives these numbers together."""
-    return np.result_type(*(np.asarray(n) for n in numbers)).name
+    return np.asarray(numbers).dtype.name
+
+
+def _tensors_in(obj: Any) -> list[usm_ndarray]:
+    """The tensors in nested lists and tuples."""
+    if isinstance(obj, usm_ndarray):
+        return [obj]
+    return [x for item in obj for x in _tensors_in(item)] if isinstance(obj, (list, tuple)) else []
+
+
+def _on_host(obj: Any) -> Any:
+    """Nested lists and tuples with every tensor copied to the host."""
+    if isinstance(obj, usm_ndarray):
+        return asnumpy(obj)
+    return [_on_host(item) for item in obj] if isinstance(obj, (list, tuple)) else obj
 
 
 def asarray(
@@ -98,8 +111,14 @@ def asarray(
 ) -> usm_ndarray:
     """`obj` as a tensor: a copy of host data, or of a tensor that lives elsewhere.
 
-    A tensor that already fits is returned as it is, unless `copy=True`.
+    A tensor that already fits is returned as it is, unless `copy=True`. `obj` may be nested lists of tensors, NumPy
+    arrays and numbers, wherever they live, or anything with `__sycl_usm_array_interface__`, whose memory is then used
+    as it is where the queue is the same. `asarray(x, queue)` is `asarray(x, queue=queue)`.
     """
+    if isinstance(dtype, (Queue, Device)):
+        if queue is not None:
+            raise TypeError("asarray() got two queues: one by position and queue=")
+        dtype, queue = None, dtype
     if isinstance(obj, usm_ndarray):
         where = obj.queue if queue is device is sycl_queue is None else _queue(queue, device, sycl_queue)
         moved = obj.to_device(where) if where != obj.queue else obj
@@ -108,10 +127,47 @@ def asarray(
         if usm_type is not None and usm_type != moved.usm_type:
             return _core.tensor_from_array(asnumpy(moved), where, usm_type)
         return +moved if copy and moved is obj and obj.dtype != bool else moved
+    if not isinstance(obj, np.ndarray) and (found := _core.tensor_from_usm(obj)) is not None:
+        return asarray(found, dtype, device=device, usm_type=usm_type, queue=queue, sycl_queue=sycl_queue, copy=copy)
     if copy is False:
         raise ValueError("host data cannot become a tensor without a copy")
+    inside = _tensors_in(obj)
+    where = _queue(queue, device, sycl_queue, inside)
+    if inside:
+        obj = _on_host(obj)
+        usm_type = usm_type or get_coerced_usm_type([x.usm_type for x in inside])
     array = np.asarray(obj) if dtype is None else np.asarray(obj, dtype=dtype)
-    return _core.tensor_from_array(array, _queue(queue, device, sycl_queue), usm_type or "device")
+    return _core.tensor_from_array(array, where, usm_type or "device")
+
+
+def _construct(
+    shape: Any,
+    dtype: Any = None,
+    *,
+    buffer: Any = None,
+    type: str | None = None,
+    usm_type: str | None = None,
+    queue: _Place = None,
+    sycl_queue: _Place = None,
+    device: _Place = None,
+) -> usm_ndarray:
+    """What `usm_ndarray(...)` makes: a copy of data where a place or kind of memory is named, else an empty array."""
+    if type is not None and usm_type is not None and type != usm_type:
+        raise TypeError(f"type={type!r} and usm_type={usm_type!r}: give one of them")
+    usm_type = type or usm_type
+    if usm_type is not None or not (queue is sycl_queue is device is None):
+        if buffer is not None:
+            raise TypeError("buffer= belongs to usm_ndarray(shape, dtype, buffer=...), not to data with a place")
+        made = asarray(shape, dtype, usm_type=usm_type, queue=queue, sycl_queue=sycl_queue, device=device)
+        return asarray(made, copy=True) if made is shape else made
+    if buffer is not None and not isinstance(buffer, str):
+        over = _core.tensor_from_usm(buffer, _shape(shape), _dtype(dtype, "float64"))
+        if over is None:
+            raise TypeError(
+                f'buffer= is a USM type, such as "shared", or memory of weft.memory, not {buffer.__class__.__name__}'
+            )
+        return over
+    return empty(shape, dtype, usm_type=buffer or "device")
 
 
 def from_numpy(array: np.ndarray[Any, Any], device: _Place = None, usm_type: str = "device") -> usm_ndarray:
@@ -151,16 +207,26 @@ def full(
     dtype: Any = None,
     *,
     device: _Place = None,
-    usm_type: str = "device",
+    usm_type: str | None = None,
     queue: _Place = None,
     sycl_queue: _Place = None,
 ) -> usm_ndarray:
-    """A tensor whose elements are all `fill_value`."""
+    """A tensor whose elements are all `fill_value`. A tensor as `fill_value` says where, unless the call does."""
+    where = _queue(queue, device, sycl_queue, (fill_value,))
+    if isinstance(fill_value, usm_ndarray):
+        value = asarray(fill_value, dtype, queue=where, usm_type=usm_type)
+        spread = _core.tensor_call(
+            "numpy.where", full(shape, True, bool, queue=where, usm_type=value.usm_type), value, value
+        )
+        if spread.shape != _shape(shape):
+            raise ValueError(
+                f"could not broadcast input array from shape {fill_value.shape} into shape {_shape(shape)}"
+            )
+        return spread
     name = _dtype(dtype, "") or _weak_dtype(fill_value)
     # NumPy's own conversion: an int that does not fit raises here.
-    value = np.asarray(fill_value, dtype=name)[()]
-    where = _queue(queue, device, sycl_queue)
-    return _core.tensor_generate("full", _shape(shape), (value,), name, where, usm_type)
+    number = np.asarray(fill_value, dtype=name)[()]
+    return _core.tensor_generate("full", _shape(shape), (number,), name, where, usm_type or "device")
 
 
 def zeros(shape: Any, dtype: Any = None, **where: Any) -> usm_ndarray:
@@ -248,6 +314,11 @@ def log(x: usm_ndarray, /) -> usm_ndarray:
 def sqrt(x: usm_ndarray, /) -> usm_ndarray:
     """Square root of each element, correctly rounded."""
     return _core.tensor_call("numpy.sqrt", x)
+
+
+def square(x: usm_ndarray, /) -> usm_ndarray:
+    """Square of each element."""
+    return x * x
 
 
 def abs(x: usm_ndarray, /) -> usm_ndarray:

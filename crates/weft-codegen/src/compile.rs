@@ -26,6 +26,15 @@ pub enum DeviceTarget {
     SpirV,
 }
 
+impl From<&DeviceTarget> for Target {
+    fn from(target: &DeviceTarget) -> Target {
+        match target {
+            DeviceTarget::Ptx { .. } => Target::Ptx,
+            DeviceTarget::SpirV => Target::SpirV,
+        }
+    }
+}
+
 /// An object file for this machine's CPU: what to cache, and what [`load`] takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCode {
@@ -68,7 +77,7 @@ impl LoadedCode {
 /// Compiles all kernels of a module at stage `loops`.
 pub fn compile_kernels(module: &IrModule, target: &DeviceTarget) -> Result<DeviceCode> {
     guarded(|| {
-        let kernels = infos(module);
+        let kernels = infos(module, target);
         let text_or_binary = with_kernels(module, target, |m, machine| match target {
             DeviceTarget::Ptx { .. } => ptx::finish(m, machine),
             DeviceTarget::SpirV => spirv::finish(m, machine),
@@ -100,8 +109,8 @@ pub fn inspect(module: &IrModule, what: &str) -> Result<String> {
 }
 
 /// The kernels' layouts, in the module's order.
-pub fn infos(module: &IrModule) -> Vec<KernelInfo> {
-    module.funcs.iter().filter(|f| f.kernel).enumerate().map(|(i, f)| kernel_info(f, i)).collect()
+pub fn infos(module: &IrModule, target: &DeviceTarget) -> Vec<KernelInfo> {
+    module.funcs.iter().filter(|f| f.kernel).enumerate().map(|(i, f)| kernel_info(f, i, target.into())).collect()
 }
 
 fn with_host<T>(ir: &IrModule, func: &Func, finish: impl FnOnce(&Module, &Machine, &Unit) -> Result<T>) -> Result<T> {
@@ -119,15 +128,15 @@ fn with_kernels<T>(
     target: &DeviceTarget,
     finish: impl FnOnce(&Module, &Machine) -> Result<T>,
 ) -> Result<T> {
-    let (kind, target) = match target {
-        DeviceTarget::Ptx { arch } => (TargetKind::Ptx { arch: arch.clone() }, Target::Ptx),
-        DeviceTarget::SpirV => (TargetKind::SpirV, Target::SpirV),
+    let kind = match target {
+        DeviceTarget::Ptx { arch } => TargetKind::Ptx { arch: arch.clone() },
+        DeviceTarget::SpirV => TargetKind::SpirV,
     };
     let machine = Machine::new(&kind)?;
     let context = Context::new();
     let module = Module::new(&context, "weft", &machine);
-    let unit = Unit { ir, module: &module, target, math: Default::default() };
-    for (func, info) in ir.funcs.iter().filter(|f| f.kernel).zip(infos(ir)) {
+    let unit = Unit { ir, module: &module, target: target.into(), math: Default::default() };
+    for (func, info) in ir.funcs.iter().filter(|f| f.kernel).zip(infos(ir, target)) {
         write_kernel(&unit, func, &info)?;
     }
     check(&module)?;

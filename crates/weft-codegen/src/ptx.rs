@@ -33,6 +33,8 @@ pub(crate) fn query(module: &Module, b: &Builder, what: Query, dim: usize) -> Va
     };
     let block = read("ntid");
     match what {
+        Query::LocalId => read("tid"),
+        Query::LocalSize => block,
         Query::GlobalSize => b.op(Opcode::LLVMMul, read("nctaid"), block),
         Query::GlobalId => b.op(Opcode::LLVMAdd, b.op(Opcode::LLVMMul, read("ctaid"), block), read("tid")),
     }

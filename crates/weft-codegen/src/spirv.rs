@@ -27,6 +27,8 @@ pub(crate) fn query(module: &Module, b: &Builder, what: Query, dim: usize) -> Va
     let name = match what {
         Query::GlobalId => "_Z13get_global_idj",
         Query::GlobalSize => "_Z15get_global_sizej",
+        Query::LocalId => "_Z12get_local_idj",
+        Query::LocalSize => "_Z14get_local_sizej",
     };
     let ty = b.context.function(b.context.int(64), &[b.context.int(32)]);
     let f = module.function(name, ty, Linkage::External);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use common::module;
-use weft_codegen::{CodegenError, DeviceTarget, compile_kernels, inspect, ptx};
+use weft_codegen::{CodegenError, DeviceTarget, compile_kernels, infos, inspect, ptx};
 
 fn sm_90() -> DeviceTarget {
     DeviceTarget::Ptx { arch: "sm_90".into() }
@@ -96,6 +96,98 @@ fn plain_arithmetic_is_never_fused() {
         assert!(listing.contains("ContractionOff"), "{listing}");
         assert!(listing.contains("OpFDiv %"), "{listing}");
     }
+}
+
+/// A kernel over one dimension: `body` is given `%n`, `%i`, the array `%a` and the result array `%o`.
+fn items(t: &str, result: &str, body: &str) -> String {
+    format!(
+        "weft 1 stage loops
+site 0 = OverflowError \"too large\"
+func @f() {{ return() }}
+kernel @f.k0(%a: mem<{t}, global>, %o: mem<{result}, global>, %n: i64) {{
+  simt.items(%n) {{ ^(%i: i64):
+    %x = mem.load(%a, %i) <{{unit=\"element\"}}> : {t}
+    {body}
+    yield()
+  }}
+  return()
+}}
+"
+    )
+}
+
+/// Items of a work-item of a module's only kernel.
+fn lanes(text: &str, target: &DeviceTarget) -> u32 {
+    infos(&module(text), target)[0].items_per_thread
+}
+
+#[test]
+fn a_work_item_takes_16_bytes_of_items_where_arrays_are_accessed_in_order() {
+    let wide = [("f32", 4, "v4.b32"), ("f64", 2, "v2.b64"), ("i64", 2, "v2.b64"), ("i32", 4, "v4.b32")];
+    for (t, count, suffix) in wide {
+        let text = elementwise(t, &format!("%r = arith.mul(%x, %y) : {t}"));
+        assert_eq!((lanes(&text, &sm_90()), lanes(&text, &DeviceTarget::SpirV)), (count, 1), "{t}");
+        let ptx = ptx_of(&format!("lanes-{t}"), &text);
+        assert_eq!(ptx.matches(&format!("ld.global.{suffix}")).count(), 2, "{ptx}");
+        assert_eq!(ptx.matches(&format!("st.global.{suffix}")).count(), 1, "{ptx}");
+    }
+    let store = "mem.store(%r, %o, %i) <{unit=\"element\"}>";
+    let text = items("f32", "bool", &format!("%r = arith.cmp(%x, %x) <{{is=\"==\"}}> : bool {store}"));
+    let ptx = ptx_of("lanes-mixed", &text);
+    assert_eq!(lanes(&text, &sm_90()), 4);
+    assert!(ptx.contains("ld.global.v4.b32") && ptx.contains("st.global.b32"), "{ptx}");
+    let text = items("bool", "bool", &format!("%r = arith.not(%x) : bool {store}"));
+    assert_eq!(lanes(&text, &sm_90()), 16);
+    assert!(ptx_of("lanes-bool", &text).contains("ld.global.v4.b32"));
+}
+
+#[test]
+fn lanes_are_apart_or_none_where_they_must() {
+    let store = "mem.store(%r, %o, %i) <{unit=\"element\"}>";
+    let one = "%one = arith.const() <{value=1}> : i64 %j = arith.add(%i, %one) : i64";
+    let next = format!("{one} %y = mem.load(%a, %j) <{{unit=\"element\"}}> : f32 %r = arith.add(%x, %y) : f32 {store}");
+    let text = items("f32", "f32", &next);
+    assert_eq!(lanes(&text, &sm_90()), 4);
+    assert!(!ptx_of("lanes-apart", &text).contains(".v4"));
+    // Items that may raise go one by one: their numbers are in the report.
+    let checked = "%r = arith.checked(%x, %x) <{op=\"*\", site=0}> : i64";
+    assert_eq!(lanes(&items("i64", "i64", &format!("{checked} {store}")), &sm_90()), 1);
+    let branches = r#"%c = arith.cmp(%x, %x) <{is="=="}> : bool
+        scf.if(%c) { mem.store(%x, %o, %i) <{unit="element"}> yield() } { yield() }"#;
+    assert_eq!(lanes(&items("f32", "f32", branches), &sm_90()), 1);
+    assert_eq!(lanes(MANY_DIMENSIONS, &sm_90()), 1);
+    // A large body is not copied.
+    let mut body = String::from("%m0 = arith.add(%x, %x) : f32");
+    (0..20).for_each(|k| body += &format!(" %m{} = math.sin(%m{k}) : f32", k + 1));
+    let text = items("f32", "f32", &format!("{body} %r = arith.add(%m20, %x) : f32 {store}"));
+    assert_eq!(lanes(&text, &sm_90()), 1);
+}
+
+#[test]
+fn loads_come_before_the_arithmetic_that_does_not_wait_for_them() {
+    let text = "weft 1 stage loops
+func @f() { return() }
+kernel @f.k0(%a: mem<f64, global>, %b: mem<f64, global>, %o: mem<f64, global>, %n: i64) {
+  simt.items(%n) { ^(%i: i64):
+    %x = mem.load(%a, %i) <{unit=\"element\"}> : f64
+    %q = math.sqrt(%x) : f64
+    %y = mem.load(%b, %i) <{unit=\"element\"}> : f64
+    %r = arith.mul(%q, %y) : f64
+    mem.store(%r, %o, %i) <{unit=\"element\"}>
+    %z = mem.load(%o, %i) <{unit=\"element\"}> : f64
+    %s = arith.add(%z, %x) : f64
+    mem.store(%s, %b, %i) <{unit=\"element\"}>
+    yield()
+  }
+  return()
+}
+";
+    let ptx = ptx_of("hoisted", text);
+    let at = |what: &str| ptx.match_indices(what).map(|(k, _)| k).collect::<Vec<_>>();
+    let (loads, roots, stores) = (at("ld.global.v2"), at("sqrt.rn"), at("st.global.v2"));
+    // `%z` may be `%r` again or a load, but nothing is read early that a store before it may have written.
+    assert!(loads.len() >= 2 && loads[1] < roots[0], "{ptx}");
+    assert!(loads.iter().skip(2).all(|&l| l > stores[0]), "{ptx}");
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn launches_pack_arguments_by_the_kernels_layout() {
     let log = code.log.borrow();
     assert_eq!(log.needs, [(ptr(&x), 7, vec![5], vec![4], 4, 1, 2)]);
     let address = (ptr(&x) + 0x10000).to_le_bytes();
-    let infos = weft_codegen::infos(&common::module(LAUNCHES));
+    let infos = weft_codegen::infos(&common::module(LAUNCHES), &weft_codegen::DeviceTarget::SpirV);
     let offsets: Vec<u32> = infos[0].fields.iter().map(|f| f.offset).collect();
     assert_eq!((offsets, infos[0].bytes, infos[0].may_raise), (vec![0, 4, 8, 16], 24, false));
     let mut want = vec![];

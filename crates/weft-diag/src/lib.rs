@@ -196,7 +196,7 @@ impl Diagnostic {
 
 /// The name of `candidates` nearest to `wanted`, if one is near enough to suggest.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (wanted.chars().count() / 3).max(1);
+    let limit = ((wanted.chars().count() + 1) / 3).max(1);
     candidates.into_iter().map(|c| (distance(wanted, c), c)).filter(|&(d, _)| d <= limit).min().map(|(_, c)| c)
 }
 
@@ -222,6 +222,7 @@ mod tests {
     #[test]
     fn nearest_suggests_only_what_is_near() {
         assert_eq!(nearest("sinn", ["sin", "cos"]), Some("sin"));
+        assert_eq!(nearest("shpae", ["shape", "size"]), Some("shape"));
         assert_eq!(nearest("quantile", ["sin", "cos"]), None);
     }
 

@@ -75,6 +75,15 @@ pub fn discovery() -> &'static Discovery {
     })
 }
 
+/// Devices, each followed by its sub-devices.
+fn with_sub_devices(devices: &[Arc<dyn Device>]) -> Vec<Arc<dyn Device>> {
+    let below = |d: &Arc<dyn Device>| {
+        let parts = with_sub_devices(&d.sub_devices());
+        std::iter::once(d.clone()).chain(parts).collect::<Vec<_>>()
+    };
+    devices.iter().flat_map(below).collect()
+}
+
 /// The device that a filter string names. `""` and `"default"` are [`default_device`]. Filters that can only mean the
 /// native device are answered without looking for drivers.
 pub fn find_device(filter: &str) -> Result<Arc<dyn Device>, HalError> {
@@ -85,9 +94,10 @@ pub fn find_device(filter: &str) -> Result<Arc<dyn Device>, HalError> {
         return Ok(native::device());
     }
     let found = discovery();
-    let infos: Vec<&DeviceInfo> = found.devices.iter().map(|d| d.info()).collect();
+    let devices = with_sub_devices(&found.devices);
+    let infos: Vec<&DeviceInfo> = devices.iter().map(|d| d.info()).collect();
     match filter::select(filter, &infos) {
-        Ok(i) => Ok(found.devices[i].clone()),
+        Ok(i) => Ok(devices[i].clone()),
         Err(HalError::NoSuchDevice { filter, nearest, .. }) => {
             let meant = filter::backends_meant(&filter);
             let why = found.reports.iter().filter(|r| meant.contains(&r.backend));
@@ -95,7 +105,9 @@ pub fn find_device(filter: &str) -> Result<Arc<dyn Device>, HalError> {
                 let lines = r.problem.iter().chain(&r.notes);
                 lines.map(|line| format!("{}: {line}", r.backend))
             });
-            Err(HalError::NoSuchDevice { filter, nearest, why: why.collect() })
+            let sub = filter.contains('.').then(|| "a sub-device is there once create_sub_devices made it".to_owned());
+            let why = why.chain(sub).collect();
+            Err(HalError::NoSuchDevice { filter, nearest, why })
         }
         Err(error) => Err(error),
     }

@@ -72,6 +72,16 @@ pub enum HalError {
     /// This device, or this process, cannot do that.
     #[error("{0}")]
     Unsupported(String),
+    /// The device cannot be cut that way.
+    #[error("{device} cannot be divided {asked}: {offers}")]
+    BadPartition {
+        /// Filter string of the device.
+        device: String,
+        /// What was asked for, in words.
+        asked: String,
+        /// What there is instead.
+        offers: String,
+    },
     /// The device is gone for the rest of the process.
     #[error("{device} was lost and cannot be used again in this process ({cause}); memory on other devices is intact")]
     DeviceLost {

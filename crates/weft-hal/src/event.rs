@@ -18,6 +18,11 @@ pub trait EventImpl: Send + Sync + Any {
     /// Start and end on the device in nanoseconds. The zero point is the device's own. `None` without profiling or
     /// before completion.
     fn profiling(&self) -> Option<(u64, u64)>;
+
+    /// When the operation was handed to the device, on the same clock, where the driver says.
+    fn submitted(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A handle to a submitted operation. Clones are the same event; dropping one does not cancel anything.
@@ -54,6 +59,11 @@ impl Event {
     /// Start and end on the device in nanoseconds, from a queue with profiling and after completion.
     pub fn profiling(&self) -> Option<(u64, u64)> {
         self.0.profiling()
+    }
+
+    /// When the operation was handed to the device, on the clock of [`Event::profiling`], where the driver says.
+    pub fn submitted(&self) -> Option<u64> {
+        self.0.submitted()
     }
 
     /// The backend's own event, if it is of that type.

@@ -6,6 +6,7 @@
 //!              | "default" | ""                        the first GPU, or else the native device
 //! backend     := "native" | "cuda" | "opencl" | "null" ("level_zero" is reserved)
 //! type        := "cpu" | "gpu" | "accelerator"
+//! index       := number ("." number)*                  after a dot: a sub-device, by its number below its parent
 //! ```
 //!
 //! The index counts, in discovery order, the devices that the *other* parts match: `cuda:gpu:1` is the second GPU of
@@ -18,11 +19,12 @@ use std::borrow::Borrow;
 use crate::{BackendKind, DeviceInfo, DeviceType, HalError};
 
 /// One alternative of a filter, as written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pattern {
     backend: Option<Backend>,
     device_type: Option<DeviceType>,
     index: Option<u32>,
+    sub: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +52,14 @@ impl Pattern {
                     return Err(bad(format!("`{part}` must be the only type, before the index")));
                 }
                 pattern.device_type = Some(ty);
-            } else if word.bytes().all(|b| b.is_ascii_digit()) {
+            } else if word.split('.').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
                 if pattern.index.is_some() {
                     return Err(bad("it has two indices".to_owned()));
                 }
-                let index = word.parse().map_err(|_| bad(format!("index {part} is too large")))?;
-                pattern.index = Some(index);
+                let numbers = word.split('.').map(str::parse).collect::<Result<Vec<u32>, _>>();
+                let mut numbers = numbers.map_err(|_| bad(format!("index {part} is too large")))?;
+                pattern.index = Some(numbers.remove(0));
+                pattern.sub = numbers;
             } else {
                 return Err(bad(unknown_word(part, &word)));
             }
@@ -66,8 +70,10 @@ impl Pattern {
         Ok(pattern)
     }
 
+    /// Whether a whole device has the parts other than the index.
     fn matches(&self, info: &DeviceInfo) -> bool {
-        self.backend.is_none_or(|b| b == Backend::Known(info.backend))
+        info.sub.is_empty()
+            && self.backend.is_none_or(|b| b == Backend::Known(info.backend))
             && self.device_type.is_none_or(|t| t == info.device_type)
     }
 
@@ -109,7 +115,7 @@ fn edits(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Position of the first device that a filter names.
+/// Position of the first device that a filter names. Sub-devices are found only if they are in the list.
 ///
 /// A filter that cannot be read is [`HalError::BadFilter`] even if one of its alternatives would match; one that reads
 /// well and matches nothing is [`HalError::NoSuchDevice`]; one that names only `level_zero` is [`HalError::Unsupported`].
@@ -129,7 +135,13 @@ pub fn select<D: Borrow<DeviceInfo>>(filter: &str, devices: &[D]) -> Result<usiz
             return Ok(first_choice(devices));
         };
         let mut matching = (0..devices.len()).filter(|&i| pattern.matches(devices[i].borrow()));
-        if let Some(found) = matching.nth(pattern.index.unwrap_or(0) as usize) {
+        let Some(whole) = matching.nth(pattern.index.unwrap_or(0) as usize) else { continue };
+        let below = |i: &usize| {
+            let (part, whole): (&DeviceInfo, &DeviceInfo) = (devices[*i].borrow(), devices[whole].borrow());
+            let id = |d: &DeviceInfo| (d.backend, d.device_type, d.index);
+            id(part) == id(whole) && part.sub == pattern.sub
+        };
+        if let Some(found) = (0..devices.len()).find(below) {
             return Ok(found);
         }
     }
@@ -174,12 +186,11 @@ pub(crate) fn backends_meant(filter: &str) -> Vec<BackendKind> {
     BackendKind::ALL.into_iter().filter(|&b| means(b)).collect()
 }
 
-/// The default: the first GPU that runs things, or else the native device, which is always listed.
+/// The default: the first of those with the best score. The native device is always listed.
 fn first_choice<D: Borrow<DeviceInfo>>(devices: &[D]) -> usize {
-    let find = |wanted: &dyn Fn(&DeviceInfo) -> bool| devices.iter().position(|d| wanted(d.borrow()));
-    find(&|d| d.device_type == DeviceType::Gpu && d.backend != BackendKind::Null)
-        .or_else(|| find(&|d| d.backend == BackendKind::Native))
-        .unwrap_or(0)
+    let whole = (0..devices.len()).filter(|&i| devices[i].borrow().sub.is_empty());
+    // `max_by_key` has the last of equals.
+    whole.rev().max_by_key(|&i| devices[i].borrow().score()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -235,6 +246,22 @@ mod tests {
         for (i, info) in machine.iter().enumerate() {
             assert_eq!(select(&info.filter_string(), &machine), Ok(i));
         }
+    }
+
+    #[test]
+    fn sub_devices_are_found_by_number() {
+        let mut machine = machine();
+        for sub in [vec![0], vec![1], vec![1, 0]] {
+            machine.push(DeviceInfo { sub, ..device(BackendKind::OpenCl, DeviceType::Cpu, 0) });
+        }
+        let pick = |filter: &str| select(filter, &machine).map(|i| machine[i].filter_string());
+        assert_eq!(pick("opencl:cpu:0.1").as_deref(), Ok("opencl:cpu:0.1"));
+        assert_eq!(pick("opencl:0.1.0").as_deref(), Ok("opencl:cpu:0.1.0"));
+        assert_eq!(pick("cpu:1.0").as_deref(), Ok("opencl:cpu:0.0"));
+        assert_eq!(pick("native:cpu:0.0,opencl:cpu:0.0").as_deref(), Ok("opencl:cpu:0.0"));
+        assert_eq!(pick("opencl").as_deref(), Ok("opencl:cpu:0"));
+        assert!(matches!(pick("opencl:cpu:0.7"), Err(HalError::NoSuchDevice { .. })));
+        assert!(matches!(pick("opencl:cpu:0."), Err(HalError::BadFilter { .. })));
     }
 
     #[test]

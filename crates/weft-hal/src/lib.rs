@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `BadFilter`, `NoSuchDevice` | [`find_device`], [`default_device`] |
 //! | `OutOfMemory` | `Device::alloc`; everything else survives it |
+//! | `BadPartition` | `Device::partition` |
 //! | `BadProgram`, `NoSuchKernel` | `Device::load_program`, `Program::kernel` |
 //! | `InvalidArgument` | launches and fills |
 //! | `Unsupported` | programs and launches on native; a program in another driver's language; any CUDA or OpenCL object in a process forked after it was made |
@@ -78,10 +79,13 @@ pub mod null;
 mod opencl;
 mod queue;
 mod settings;
+mod signature;
+mod topology;
 
-pub use device::{Device, Kernel, Program, ProgramSource};
+pub use device::{Device, Kernel, Partition, Program, ProgramSource, WorkGroups};
 pub use discover::{BackendReport, Discovery, add_library_dir, default_device, discovery, find_device};
 pub use error::HalError;
 pub use event::{Event, EventImpl};
-pub use info::{BackendKind, DeviceInfo, DeviceType, UsmKind};
+pub use info::{BackendKind, Details, DeviceInfo, DeviceType, PartitionKind, UsmKind, VectorWidths};
 pub use queue::{ArgField, Launch, Queue, QueueOptions};
+pub use signature::{Parameter, ParameterKind};

@@ -4,25 +4,31 @@
 //! [`function`] (argument binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) →
 //! [`placement`] and [`context`] (where it runs) → on a miss [`compile`] with [`resolve`] and [`guards`] (names →
 //! meanings and assumptions) → [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every
-//! exception, [`at_work`] is the border that no panic crosses. [`device`], [`trace`] and [`settings`] are what they say;
+//! exception, [`at_work`] is the border that no panic crosses. [`device`], [`queue`], [`event`], [`memory`], [`trace`] and [`settings`] are what they say;
 //! [`numpy`] is NumPy's C API; [`tensor`] is the third door.
 
 // A `Diagnostic` is made once per refusal; boxing it would buy nothing.
 #![allow(clippy::result_large_err)]
 
 mod arguments;
+mod array_device;
 mod at_work;
 mod compile;
 mod context;
+mod contexts;
 mod device;
 mod dispatcher;
 mod errors;
+mod event;
 mod function;
 mod guards;
 mod kernel;
 mod key;
+mod memory;
 mod numpy;
 mod placement;
+mod program;
+mod queue;
 mod resolve;
 mod results;
 mod run;
@@ -40,17 +46,29 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::array_device::ArrayDevice;
+    #[pymodule_export]
     use super::at_work::at_work;
     #[pymodule_export]
     use super::context::{context_opened, set_context_variable};
     #[pymodule_export]
-    use super::device::{Device, Queue, backend_reports, devices, queue_of, set_default_device};
+    use super::contexts::Context;
+    #[pymodule_export]
+    use super::device::{Device, backend_reports, devices, null_device, null_faults, queue_of, set_default_device};
     #[pymodule_export]
     use super::dispatcher::Dispatcher;
     #[pymodule_export]
+    use super::event::Event;
+    #[pymodule_export]
     use super::kernel::{Kernel, Launcher};
     #[pymodule_export]
+    use super::memory::{Memory, memory_stats, memory_trim, set_memory_limit, tensor_from_usm, usm_kind};
+    #[pymodule_export]
     use super::numpy::pool_array;
+    #[pymodule_export]
+    use super::program::{Program, ProgramKernel, create_program};
+    #[pymodule_export]
+    use super::queue::Queue;
     #[pymodule_export]
     use super::settings::{num_threads, set_num_threads, set_offload_conflict, set_verify};
     #[pymodule_export]

@@ -55,8 +55,8 @@ pub(crate) unsafe fn run(
     unsafe { to_python(py, &made.results, made.returns, &results, objects, home) }
 }
 
-/// Gives a device array that will be written, and that pending operations still read, a version of its own: they keep
-/// the old one.
+/// Gives a device array that will be written, and that pending operations still read or whose memory another array
+/// has too, a version of its own: they keep the old one.
 ///
 /// # Safety
 /// `objects` are the live arguments that `call` was read from.
@@ -70,10 +70,11 @@ unsafe fn separate_versions(
         let node = call.tensors[i].tensor.node().clone();
         let mine = call.tensors.iter().filter(|t| Arc::ptr_eq(t.tensor.node(), &node)).count();
         // The object's own handle, those of this call, and `node`.
-        if !made.written[call.tensors[i].k] || Arc::strong_count(&node) <= mine + 2 {
+        let old = &call.tensors[i].tensor;
+        let alone = Arc::strong_count(&node) <= mine + 2 && !old.is_shared();
+        if !made.written[call.tensors[i].k] || alone {
             continue;
         }
-        let old = &call.tensors[i].tensor;
         let (shape, dtype, queue) = (old.shape().to_vec(), old.dtype(), old.queue().clone());
         let (buffer, kind) = (call.tensors[i].buffer.clone(), call.tensors[i].buffer.kind());
         let copy = py.detach(|| buffer.copy_to(Some(&queue), kind)).map_err(|e| errors::from_hal(py, &e))?;

@@ -22,6 +22,8 @@ enum Storage {
     Device(Block),
     /// Somebody else's memory, kept alive here.
     Foreign(#[allow(dead_code)] Box<dyn Any + Send + Sync>),
+    /// A part of another buffer, or the same memory seen from another queue. The uses are the whole's.
+    Part(Arc<Buffer>),
 }
 
 /// A block of memory at a place.
@@ -32,10 +34,6 @@ pub struct Buffer {
     kind: UsmKind,
     storage: Storage,
     order: Mutex<Order>,
-}
-
-fn lock(order: &Mutex<Order>) -> MutexGuard<'_, Order> {
-    order.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Buffer {
@@ -49,12 +47,7 @@ impl Buffer {
             _ => {
                 let data = pool::host_alloc(bytes);
                 if data.is_null() {
-                    return Err(HalError::OutOfMemory {
-                        device: queue.map_or("host", |q| q.filter()).to_owned(),
-                        requested: bytes as u64,
-                        free: None,
-                        total: pool::total_memory(),
-                    });
+                    return Err(pool::host_exhausted(queue.map_or("host", |q| q.filter()), bytes));
                 }
                 (data as u64, Storage::Host)
             }
@@ -81,6 +74,38 @@ impl Buffer {
     ) -> Arc<Buffer> {
         let storage = Storage::Foreign(keep);
         Arc::new(Buffer { queue: queue.cloned(), address, bytes, kind, storage, order: Mutex::default() })
+    }
+
+    /// So many bytes of this buffer from `offset` on, as a buffer of its own: on its queue and of its kind or, for other
+    /// queues of the same device and memory that is all kinds, on another and of another. It keeps the whole alive and
+    /// shares its order.
+    pub fn part(
+        self: &Arc<Self>,
+        offset: usize,
+        bytes: usize,
+        seen: Option<(&Arc<Queue>, UsmKind)>,
+    ) -> Result<Arc<Buffer>, HalError> {
+        self.check(offset, bytes)?;
+        Ok(Arc::new(Buffer {
+            queue: seen.map(|(queue, _)| queue).or(self.queue.as_ref()).cloned(),
+            address: self.address + offset as u64,
+            bytes,
+            kind: seen.map_or(self.kind, |(_, kind)| kind),
+            storage: Storage::Part(self.clone()),
+            order: Mutex::default(),
+        }))
+    }
+
+    /// The buffer whose memory this is: itself, unless it is a part.
+    fn whole(&self) -> &Buffer {
+        match &self.storage {
+            Storage::Part(of) => of.whole(),
+            _ => self,
+        }
+    }
+
+    fn order(&self) -> MutexGuard<'_, Order> {
+        self.whole().order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Memory on a queue's device with the given content. The content is taken before this returns.
@@ -122,40 +147,47 @@ impl Buffer {
 
     /// Blocks until what was written is there.
     pub fn wait(&self) -> Result<(), HalError> {
-        let writer = lock(&self.order).writer().cloned();
+        self.usable()?;
+        let writer = self.order().writer().cloned();
         writer.map_or(Ok(()), |event| event.wait())
+    }
+
+    /// Whether its device can still be used (spec D8).
+    fn usable(&self) -> Result<(), HalError> {
+        self.queue.as_ref().map_or(Ok(()), |queue| queue.device().usable())
     }
 
     /// Blocks until nobody uses it: before the host writes.
     pub fn wait_idle(&self) -> Result<(), HalError> {
+        self.usable()?;
         let mut events = SmallVec::new();
-        lock(&self.order).before_write(None, &mut events);
+        self.order().before_write(None, &mut events);
         events.iter().try_for_each(Event::wait)
     }
 
     /// Event of the last write that may still be pending.
     pub fn last_writer(&self) -> Option<Event> {
-        lock(&self.order).writer().cloned()
+        self.order().writer().cloned()
     }
 
     /// Appends what an operation of `queue` that reads must wait for.
     pub fn before_read(&self, queue: &Queue, waits: &mut SmallVec<[Event; 4]>) {
-        lock(&self.order).before_read(Some(queue.id()), waits);
+        self.order().before_read(Some(queue.id()), waits);
     }
 
     /// Appends what an operation of `queue` that writes must wait for.
     pub fn before_write(&self, queue: &Queue, waits: &mut SmallVec<[Event; 4]>) {
-        lock(&self.order).before_write(Some(queue.id()), waits);
+        self.order().before_write(Some(queue.id()), waits);
     }
 
     /// Notes that an operation of `queue` reads it until `event`.
     pub fn note_read(&self, queue: &Queue, event: Event) {
-        lock(&self.order).read(queue, event);
+        self.order().read(queue, event);
     }
 
     /// Notes that an operation of `queue`, which waited for [`Buffer::before_write`], writes it until `event`.
     pub fn note_write(&self, queue: &Queue, event: Event) {
-        lock(&self.order).wrote(queue, event);
+        self.order().wrote(queue, event);
     }
 
     /// Copies its bytes from `offset` on into host memory; waits for the last writer and for the copy.
@@ -212,14 +244,7 @@ impl Buffer {
     /// Repeats a pattern of 1, 2, 4 or 8 bytes over the whole buffer (whose size is a multiple of it).
     pub fn fill(&self, pattern: &[u8]) -> Result<(), HalError> {
         match &self.queue {
-            Some(queue) => {
-                let mut waits = SmallVec::<[Event; 4]>::new();
-                self.before_write(queue, &mut waits);
-                // SAFETY: the buffer's own range; its pool keeps it until the event is complete.
-                let event =
-                    queue.submit(&waits, |q, waits| unsafe { q.fill(self.address, pattern, self.bytes, waits) })?;
-                self.note_write(queue, event);
-            }
+            Some(queue) => self.fill_on(queue, pattern, &[]).map(drop),
             None => {
                 if pattern.is_empty() || !self.bytes.is_multiple_of(pattern.len()) {
                     return Err(HalError::InvalidArgument(format!(
@@ -234,9 +259,19 @@ impl Buffer {
                     // SAFETY: inside the buffer, which is host memory.
                     unsafe { std::ptr::copy_nonoverlapping(pattern.as_ptr(), dst, pattern.len()) };
                 }
+                Ok(())
             }
         }
-        Ok(())
+    }
+
+    /// [`Buffer::fill`] by an operation of a queue on its device, after `waits`.
+    pub fn fill_on(&self, queue: &Queue, pattern: &[u8], waits: &[Event]) -> Result<Event, HalError> {
+        let mut all: SmallVec<[Event; 4]> = waits.into();
+        self.before_write(queue, &mut all);
+        // SAFETY: the buffer's own range; its pool keeps it until the event is complete.
+        let event = queue.submit(&all, |q, waits| unsafe { q.fill(self.address, pattern, self.bytes, waits) })?;
+        self.note_write(queue, event.clone());
+        Ok(event)
     }
 
     /// A copy of the content at another place (or the same): on a queue's device, or in plain host memory.
@@ -247,10 +282,10 @@ impl Buffer {
                 // SAFETY: the copy is as large, host memory and nobody else's.
                 unsafe { self.download(0, copy.address, self.bytes) }?;
             }
-            (Some(from), Some(to)) if Arc::ptr_eq(from.device(), to.device()) => {
+            (Some(from), Some(to)) if Arc::ptr_eq(from.device(), to.device()) || from.context() == to.context() => {
                 let mut waits = SmallVec::<[Event; 4]>::new();
                 self.before_read(to, &mut waits);
-                // SAFETY: both ranges are whole buffers of one device; the events below keep them until it is done.
+                // SAFETY: both ranges are whole buffers of one device or one context; the events below keep them until it is done.
                 let event = unsafe { to.copy(copy.address, self.address, self.bytes, &waits, "device to device") }?;
                 self.note_read(to, event.clone());
                 copy.note_write(to, event);
@@ -348,6 +383,7 @@ impl Drop for Buffer {
                 // A device that fails here was lost, and its memory with it.
                 let _ = events.iter().try_for_each(Event::wait);
             }
+            (Storage::Part(_), _) => {}
             (Storage::Device(_), None) => unreachable!("device memory has a queue"),
         }
     }

@@ -84,6 +84,12 @@ impl<'a> Call<'a> {
         self.queue.filter(|q| !q.is_native())
     }
 
+    /// The queue that parallel loops of host code belong to: a sub-device has threads of its own. `None` for the whole
+    /// machine.
+    pub(crate) fn native_queue(&self) -> Option<&'a Arc<Queue>> {
+        self.queue.filter(|q| q.is_native())
+    }
+
     /// Orders the call after pending uses of its buffers on other queues.
     pub(crate) fn begin(&self) -> Result<(), HalError> {
         let Touched { reads, writes, .. } = self.touched;

@@ -106,6 +106,7 @@ impl Executable {
                     name: info.name.clone(),
                     fields: fields.collect(),
                     may_raise: info.may_raise,
+                    items_per_thread: info.items_per_thread,
                     span: None,
                 });
             }

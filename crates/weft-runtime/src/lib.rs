@@ -1,7 +1,7 @@
 //! What happens when compiled code runs: executables, memory, launches, transfers, order, trace. No Python here.
 //!
 //! Data flow through the modules in this order. A [`Queue`] is a way into a device. [`pool`] recycles memory, and a
-//! [`Buffer`] is a counted block of it that knows its last uses. [`Executable::build`] turns a module at stage `loops` into
+//! [`Buffer`] is a counted block of it that knows its last uses; [`copy()`] copies between any two. [`Executable::build`] turns a module at stage `loops` into
 //! host code and, for a device queue, kernels; [`Executable::call`] runs it. While it runs, compiled code reaches back
 //! through one table: parallel regions (`parallel`), launches (`launch`) and residency (`transfers`). [`trace`] records it.
 //!
@@ -42,6 +42,7 @@
 
 mod buffer;
 mod call;
+mod copy;
 mod error;
 mod executable;
 mod extent;
@@ -56,9 +57,10 @@ mod transfers;
 
 pub use buffer::Buffer;
 pub use call::Touched;
+pub use copy::{End, copy};
 pub use error::{CallError, Raised, RuntimeError};
 pub use executable::{Compiled, Executable, compile, device_target};
 pub use extent::{HostSpan, extent, is_dense};
 pub use parallel::{num_threads, set_num_threads};
-pub use queue::{Queue, default_queue, queue_for};
+pub use queue::{Queue, default_context, default_queue, queue_for};
 pub use weft_hal::{Event, HalError, QueueOptions, UsmKind};

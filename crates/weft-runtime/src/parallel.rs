@@ -1,4 +1,5 @@
-//! Parallel regions on the host: inline when small, otherwise in chunks on the one thread pool.
+//! Parallel regions on the host: inline when small, otherwise in chunks on the one thread pool, or on the threads of the
+//! native sub-device whose queue the call uses.
 //!
 //! Chunks run in any order, yet the exception is always that of the lowest iteration: a chunk raises its own lowest, the
 //! lowest chunk wins, and only chunks above one that has raised are skipped. So it does not depend on the number of
@@ -9,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use weft_hal::native::pool;
 
+use crate::call::Call;
 use crate::trace::{self, Kind};
 use weft_codegen::abi::{CallCtx, Chunk, ExcRecord};
 
@@ -54,9 +56,12 @@ pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
         return 0;
     }
     let watch = trace::stopwatch();
+    // SAFETY: the context of a running call has its state, which outlives it and is shared by reference only.
+    let queue = unsafe { &*(*ctx).call.cast::<Call<'_>>() }.native_queue();
+    let team = queue.and_then(|q| q.device().team());
     // SAFETY: passed on to the caller.
-    let status = unsafe { run(ctx, body, env, n, cost) };
-    watch.record(Kind::Launch, || trace::item(name, "native:cpu:0", 0));
+    let status = unsafe { run(ctx, body, env, n, cost, team) };
+    watch.record(Kind::Launch, || trace::item(name, queue.map_or("native:cpu:0", |q| q.filter()), 0));
     status
 }
 
@@ -85,9 +90,11 @@ impl Shared {
     }
 }
 
-unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32 {
-    let size = chunk_size(n, cost, num_threads() as u64);
-    if size >= n {
+unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32, team: Option<&pool::Team>) -> u32 {
+    let size = chunk_size(n, cost, team.map_or_else(num_threads, pool::Team::num_threads) as u64);
+    // A region of some size is brought to the team's cores even if they are one.
+    let inline = size >= n && (team.is_none() || n.saturating_mul(u64::from(cost.max(1))) < INLINE_BELOW);
+    if inline {
         // SAFETY: passed on to the caller.
         return unsafe { body(ctx, env, 0, n) };
     }
@@ -96,7 +103,7 @@ unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32
     // The lowest chunk that raised, and what it raised.
     let lowest = AtomicUsize::new(usize::MAX);
     let raised = Mutex::new(None);
-    pool::run_chunks(chunks, &|chunk| {
+    let one = |chunk: usize| {
         if chunk > lowest.load(Ordering::Relaxed) {
             return;
         }
@@ -107,7 +114,11 @@ unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32
                 *raised = Some(exc);
             }
         }
-    });
+    };
+    match team {
+        None => pool::run_chunks(chunks, &one),
+        Some(team) => team.run_chunks(chunks, &one),
+    }
     match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
         None => 0,
         Some(exc) => {

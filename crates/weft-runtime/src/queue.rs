@@ -1,7 +1,8 @@
 //! Queues: a device, a way into it, and the event of what was submitted last.
 //!
-//! Work of one queue runs in the order in which it was submitted, also where the driver's queue is out of order (each
-//! operation then waits for the one before), so the last event stands for all of it. Work of different queues is
+//! Work of one queue runs in the order in which it was submitted, also where it was made out of order, so the last event
+//! stands for all of it. The driver's queue is therefore always in order: nothing is lost by it, and Intel's OpenCL for
+//! CPUs stops for ever when several threads wait for events of out-of-order queues. Work of different queues is
 //! ordered by events only; see [`crate::Buffer`].
 
 use std::fmt;
@@ -9,7 +10,6 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use smallvec::SmallVec;
 use weft_hal::{BackendKind, Device, DeviceInfo, Event, HalError, QueueOptions, UsmKind};
 
 use crate::pool::{DevicePool, pool_of};
@@ -34,8 +34,8 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// Default queues by device.
 static DEFAULTS: Mutex<Vec<Arc<Queue>>> = Mutex::new(Vec::new());
 
-/// The number of a device's default context: devices live as long as the process, so their address will do.
-fn default_context(device: &Arc<dyn Device>) -> u64 {
+/// The number of a device's default context: devices live as long as the process, so their address will do. It is even.
+pub fn default_context(device: &Arc<dyn Device>) -> u64 {
     Arc::as_ptr(device).cast::<()>() as u64
 }
 
@@ -52,13 +52,20 @@ pub fn default_queue() -> Result<Arc<Queue>, HalError> {
 impl Queue {
     /// A new queue on a device, in its default context.
     pub fn new(device: &Arc<dyn Device>, options: QueueOptions) -> Result<Arc<Queue>, HalError> {
-        let hal = device.create_queue(options)?;
+        let itself = device.itself();
+        let device = itself.as_ref().unwrap_or(device);
+        Queue::in_context(device, options, default_context(device))
+    }
+
+    /// A new queue on a device (or a handle on one, [`Device::among`]) in the context of that number.
+    pub fn in_context(device: &Arc<dyn Device>, options: QueueOptions, context: u64) -> Result<Arc<Queue>, HalError> {
+        let hal = device.create_queue(QueueOptions { in_order: true, ..options })?;
         let info = device.info();
         Ok(Arc::new(Queue {
             hal,
             device: device.clone(),
             options,
-            context: default_context(device),
+            context,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             filter: info.filter_string(),
             immediate: matches!(info.backend, BackendKind::Native | BackendKind::Null),
@@ -69,6 +76,8 @@ impl Queue {
 
     /// The one default queue of a device: in order, without profiling.
     pub fn default_on(device: &Arc<dyn Device>) -> Result<Arc<Queue>, HalError> {
+        let itself = device.itself();
+        let device = itself.as_ref().unwrap_or(device);
         let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = defaults.iter().find(|q| Arc::ptr_eq(&q.device, device)) {
             return Ok(queue.clone());
@@ -153,14 +162,7 @@ impl Queue {
         }
         // Held while submitting, so that the last event to be stored is the last to be submitted.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = match &*last {
-            Some(before) if !self.options.in_order => {
-                let mut all: SmallVec<[Event; 4]> = waits.into();
-                all.push(before.clone());
-                operation(&*self.hal, &all)?
-            }
-            _ => operation(&*self.hal, waits)?,
-        };
+        let event = operation(&*self.hal, waits)?;
         *last = Some(event.clone());
         Ok(event)
     }

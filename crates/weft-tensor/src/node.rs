@@ -42,6 +42,8 @@ pub struct Node {
     state: Mutex<State>,
     /// Handles outside the graph. Without any, the node need not be stored.
     holders: AtomicUsize,
+    /// One count for each node over the same memory; `None` while there is one only.
+    shared: Mutex<Option<Arc<()>>>,
 }
 
 pub(crate) enum State {
@@ -59,7 +61,8 @@ pub(crate) struct Pending {
 
 impl Node {
     pub(crate) fn new(shape: Vec<i64>, dtype: DType, queue: Arc<Queue>, usm: UsmKind, state: State) -> Arc<Node> {
-        Arc::new(Node { shape, dtype, queue, usm, state: Mutex::new(state), holders: AtomicUsize::new(0) })
+        let (holders, shared) = (AtomicUsize::new(0), Mutex::new(None));
+        Arc::new(Node { shape, dtype, queue, usm, state: Mutex::new(state), holders, shared })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -92,6 +95,10 @@ impl Node {
         let old = std::mem::replace(&mut *self.state(), State::Stored(buffer));
         // Dropped outside the lock: operands may be nodes whose own locks are taken on the way down.
         drop(old);
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Option<Arc<()>>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -162,10 +169,23 @@ impl Tensor {
         flush::force(&self.0)
     }
 
-    /// A copy on another queue.
+    /// The array on another queue. Nothing is copied where device and context are the same (spec B5): both then have one
+    /// memory until one of them is written, and [`Tensor::is_shared`] says so.
     pub fn to_queue(&self, queue: &Arc<Queue>) -> Result<Tensor, TensorError> {
-        let copy = self.buffer()?.copy_to(Some(queue), self.0.usm)?;
-        Ok(Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), copy))
+        let (buffer, mine) = (self.buffer()?, self.queue());
+        if mine.context() != queue.context() || !Arc::ptr_eq(mine.device(), queue.device()) {
+            let copy = buffer.copy_to(Some(queue), self.0.usm)?;
+            return Ok(Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), copy));
+        }
+        let moved = Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), buffer);
+        let token = self.0.shared().get_or_insert_default().clone();
+        *moved.0.shared() = Some(token);
+        Ok(moved)
+    }
+
+    /// Whether another tensor has the same memory: whoever writes it takes a copy first.
+    pub fn is_shared(&self) -> bool {
+        self.0.shared().as_ref().is_some_and(|token| Arc::strong_count(token) > 1)
     }
 }
 

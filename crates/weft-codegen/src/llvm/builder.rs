@@ -195,8 +195,19 @@ impl<'c> Builder<'c> {
 
     /// Lane 0.
     pub(crate) fn lane0(&self, v: Value) -> Value {
-        // SAFETY: a vector.
-        Value(unsafe { LLVMBuildExtractElement(self.raw, v.0, self.i32(0).0, NO_NAME.as_ptr()) })
+        self.lane(v, 0)
+    }
+
+    /// A lane of a vector.
+    pub(crate) fn lane(&self, v: Value, k: u32) -> Value {
+        // SAFETY: a vector of more than `k` lanes.
+        Value(unsafe { LLVMBuildExtractElement(self.raw, v.0, self.i32(k).0, NO_NAME.as_ptr()) })
+    }
+
+    /// A vector with another lane `k`.
+    pub(crate) fn with_lane(&self, v: Value, a: Value, k: u32) -> Value {
+        // SAFETY: a vector of more than `k` lanes of `a`'s type.
+        Value(unsafe { LLVMBuildInsertElement(self.raw, v.0, a.0, self.i32(k).0, NO_NAME.as_ptr()) })
     }
 
     /// Field `i` of a struct value.

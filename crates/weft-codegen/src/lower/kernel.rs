@@ -1,13 +1,13 @@
 //! Kernels: a function whose body is `simt.items`, run by every work-item of a launch.
 //!
-//! Each work-item takes items in a grid-stride loop, so any launch covers any size. The last dimension is the fastest:
-//! `tid.x`, OpenCL's dimension 0; the one before it is y; all others together are z. A raise writes to the error buffer, a
-//! hidden last parameter, and ends the item.
+//! Each work-item takes items in a grid-stride loop, one at a time or several ([`lanes`]), so any launch covers any size.
+//! The last dimension is the fastest: `tid.x`, OpenCL's dimension 0; the one before it is y; all others together are z. A
+//! raise writes to the error buffer, a hidden last parameter, and ends the item.
 
 use weft_diag::Span;
 use weft_ir::{Func, Op, OpData};
 
-use super::{Frame, Item, Lowering, Target, Unit, malformed, types};
+use super::{Frame, Item, Lowering, Target, Unit, lanes, malformed, types};
 use crate::abi::device_error;
 use crate::error::Result;
 use crate::llvm::Value;
@@ -38,10 +38,12 @@ pub struct KernelInfo {
     pub bytes: u32,
     /// Whether the last field is the address of an error buffer ([`crate::abi::device_error`]).
     pub may_raise: bool,
+    /// Items along x that a work-item takes at a time: a launch needs so many times fewer work-items.
+    pub items_per_thread: u32,
 }
 
 /// The layout of kernel number `index` of a module.
-pub fn kernel_info(func: &Func, index: usize) -> KernelInfo {
+pub(crate) fn kernel_info(func: &Func, index: usize, target: Target) -> KernelInfo {
     let mut may_raise = false;
     func.walk(&mut |id| may_raise |= matches!(func.op(id).op, Op::Raise { .. } | Op::Checked { .. }));
     let mut fields = vec![];
@@ -59,7 +61,8 @@ pub fn kernel_info(func: &Func, index: usize) -> KernelInfo {
         put(8, true);
     }
     let plain: String = func.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    KernelInfo { name: format!("weft_{index}_{plain}"), fields, bytes: at, may_raise }
+    let items_per_thread = lanes::items_per_thread(func, target);
+    KernelInfo { name: format!("weft_{index}_{plain}"), fields, bytes: at, may_raise, items_per_thread }
 }
 
 /// Writes a kernel.
@@ -98,6 +101,8 @@ pub(crate) fn write_kernel(unit: &Unit, func: &Func, info: &KernelInfo) -> Resul
 pub(crate) enum Query {
     GlobalId,
     GlobalSize,
+    LocalId,
+    LocalSize,
 }
 
 impl Lowering<'_, '_> {
@@ -111,6 +116,9 @@ impl Lowering<'_, '_> {
         };
         if args.len() != sizes.len() || sizes.is_empty() {
             return Err(malformed("`simt.items` needs one index per size", data.span));
+        }
+        if let Some(plan) = lanes::plan(self.func, data, self.unit.target) {
+            return self.lane_items(data, &plan);
         }
         // x, y, and everything else as one loop over z. Counting is in 64 bits: a 32-bit index plus the stride may overflow.
         let index_type = self.b.type_of(sizes[0]);
@@ -174,7 +182,7 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    fn query(&self, what: Query, dim: usize) -> Value {
+    pub(crate) fn query(&self, what: Query, dim: usize) -> Value {
         match self.unit.target {
             Target::Ptx => ptx::query(self.unit.module, &self.b, what, dim),
             _ => spirv::query(self.unit.module, &self.b, what, dim),

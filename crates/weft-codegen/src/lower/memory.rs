@@ -28,7 +28,13 @@ impl Lowering<'_, '_> {
     }
 
     /// Address, dtype and alignment of the element that a pointer operand and the index after it name.
-    fn element_address(&self, data: &OpData, pointer: ValueId, at: usize, unit: Unit) -> Result<(Value, DType, u32)> {
+    pub(crate) fn element_address(
+        &self,
+        data: &OpData,
+        pointer: ValueId,
+        at: usize,
+        unit: Unit,
+    ) -> Result<(Value, DType, u32)> {
         let &IrType::Mem(d, _) = self.ir_type(pointer) else {
             return Err(malformed(format!("`{}` needs a pointer", data.op.name()), data.span));
         };

@@ -2,7 +2,7 @@
 //!
 //! Shared by all targets: [`types`], [`scalar`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`]. What
 //! differs is how a function begins, raises and leaves: [`host`] (with [`parallel`] for its outlined loops) and
-//! [`kernel`] say that through [`Frame`].
+//! [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
 //!
 //! Rules that hold here: no fast-math flag is ever set; a bool is `i1` as a value and a byte in memory; nothing is emitted
 //! that could be poison for an input NumPy defines.
@@ -11,6 +11,7 @@ pub(crate) mod cast;
 pub(crate) mod control;
 pub(crate) mod host;
 pub(crate) mod kernel;
+pub(crate) mod lanes;
 pub(crate) mod math;
 pub(crate) mod memory;
 pub(crate) mod numpy;
@@ -106,7 +107,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Lowers one op.
-    fn op(&mut self, id: OpId) -> Result<Flow> {
+    pub(crate) fn op(&mut self, id: OpId) -> Result<Flow> {
         let data = self.func.op(id);
         match &data.op {
             Op::Yield => return Ok(Flow::Yield(self.operands(data)?)),

@@ -37,6 +37,8 @@ pub(crate) const MEMHOSTALLOC_DEVICEMAP: u32 = 2;
 pub(crate) const JIT_ERROR_LOG_BUFFER: u32 = 5;
 pub(crate) const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: u32 = 6;
 pub(crate) const FUNC_MAX_THREADS_PER_BLOCK: i32 = 0;
+pub(crate) const FUNC_SHARED_SIZE_BYTES: i32 = 1;
+pub(crate) const FUNC_LOCAL_SIZE_BYTES: i32 = 3;
 
 /// `CU_DEVICE_ATTRIBUTE_…`
 pub(crate) mod attribute {
@@ -44,10 +46,18 @@ pub(crate) mod attribute {
     pub(crate) const MAX_BLOCK_DIM_X: i32 = 2;
     pub(crate) const MAX_GRID_DIM_X: i32 = 5;
     pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK: i32 = 8;
+    pub(crate) const TOTAL_CONSTANT_MEMORY: i32 = 9;
     pub(crate) const WARP_SIZE: i32 = 10;
+    pub(crate) const CLOCK_RATE_KHZ: i32 = 13;
     pub(crate) const MULTIPROCESSOR_COUNT: i32 = 16;
+    pub(crate) const INTEGRATED: i32 = 18;
     pub(crate) const CAN_MAP_HOST_MEMORY: i32 = 19;
+    pub(crate) const ECC_ENABLED: i32 = 32;
+    pub(crate) const PCI_BUS_ID: i32 = 33;
+    pub(crate) const PCI_DEVICE_ID: i32 = 34;
+    pub(crate) const L2_CACHE_SIZE: i32 = 38;
     pub(crate) const UNIFIED_ADDRESSING: i32 = 41;
+    pub(crate) const PCI_DOMAIN_ID: i32 = 50;
     pub(crate) const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
     pub(crate) const COMPUTE_CAPABILITY_MINOR: i32 = 76;
     pub(crate) const MANAGED_MEMORY: i32 = 83;
@@ -64,6 +74,7 @@ functions! {
         cuDeviceGet(*mut CuDevice, i32) -> i32;
         cuDeviceGetName(*mut c_char, i32, CuDevice) -> i32;
         cuDeviceTotalMem_v2(*mut usize, CuDevice) -> i32;
+        cuDeviceGetUuid(*mut [u8; 16], CuDevice) -> i32;
         cuDeviceGetAttribute(*mut i32, i32, CuDevice) -> i32;
         cuDevicePrimaryCtxRetain(*mut CuContext, CuDevice) -> i32;
         cuCtxGetCurrent(*mut CuContext) -> i32;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::api::{self, Api, CuContext, CuDevice, CuEvent};
 use super::{program, queue};
 use crate::fork::Owner;
-use crate::{Device, DeviceInfo, HalError, Program, ProgramSource, Queue, QueueOptions, UsmKind};
+use crate::{Device, DeviceInfo, HalError, Partition, Program, ProgramSource, Queue, QueueOptions, UsmKind};
 
 pub(crate) struct CudaDevice {
     info: DeviceInfo,
@@ -146,6 +146,11 @@ impl Device for CudaDevice {
         &self.info
     }
 
+    fn usable(&self) -> Result<(), HalError> {
+        self.same_process()?;
+        self.lost.get().map_or(Ok(()), |lost| Err(lost.clone()))
+    }
+
     fn alloc(&self, bytes: usize, kind: UsmKind) -> Result<u64, HalError> {
         let _current = self.enter()?;
         if !self.info.usm.contains(&kind) {
@@ -201,5 +206,13 @@ impl Device for CudaDevice {
 
     fn load_program(&self, source: ProgramSource<'_>) -> Result<Arc<dyn Program>, HalError> {
         Ok(Arc::new(program::load(self.this(), source)?))
+    }
+    fn partition(&self, how: &Partition) -> Result<Vec<Arc<dyn Device>>, HalError> {
+        let offers = format!(
+            "CUDA divides no device at run time; it offers queues that share its {} multiprocessors, and MIG instances, \
+             set up with nvidia-smi, are listed as devices of their own",
+            self.info.compute_units
+        );
+        Err(how.refused(&self.info, offers))
     }
 }

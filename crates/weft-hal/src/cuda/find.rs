@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::api::{self, Api, CuDevice, attribute};
 use super::device::CudaDevice;
-use crate::{BackendKind, BackendReport, Device, DeviceInfo, DeviceType, UsmKind, dl};
+use crate::{BackendKind, BackendReport, Details, Device, DeviceInfo, DeviceType, UsmKind, VectorWidths, dl};
 
 /// The driver's library, by the loader's rules and then where WSL keeps it.
 const LIBRARIES: [&str; 2] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"];
@@ -99,6 +99,31 @@ fn describe(api: &Api, device: CuDevice, index: u32, version: &str) -> Result<De
         return Err("it has no unified addressing".to_owned());
     }
     let capability = (get(attribute::COMPUTE_CAPABILITY_MAJOR), get(attribute::COMPUTE_CAPABILITY_MINOR));
+    let mut uuid = [0_u8; 16];
+    // SAFETY: stores sixteen bytes.
+    let named = unsafe { (api.cuDeviceGetUuid)(&mut uuid, device) } == api::SUCCESS;
+    let known = |n: u32| (n != 0).then_some(n);
+    // Compute capabilities know no vectors: a thread works on scalars, and loads up to 16 bytes.
+    let details = Details {
+        vendor_id: Some(0x10de),
+        version: Some(version.to_owned()),
+        cache_bytes: [None, known(get(attribute::L2_CACHE_SIZE)).map(u64::from), None],
+        cache_line_bytes: Some(128),
+        max_clock_mhz: known(get(attribute::CLOCK_RATE_KHZ) / 1000),
+        max_sub_groups: get(attribute::MAX_THREADS_PER_BLOCK).checked_div(get(attribute::WARP_SIZE)),
+        preferred_vectors: VectorWidths::scalar(),
+        native_vectors: VectorWidths::scalar(),
+        address_bits: 64,
+        // Half a microsecond, says the reference of cuEventElapsedTime.
+        timer_resolution_ns: Some(500),
+        constant_bytes: Some(u64::from(get(attribute::TOTAL_CONSTANT_MEMORY))),
+        unified_memory: Some(get(attribute::INTEGRATED) != 0),
+        error_correction: Some(get(attribute::ECC_ENABLED) != 0),
+        pci: Some([get(attribute::PCI_DOMAIN_ID), get(attribute::PCI_BUS_ID), get(attribute::PCI_DEVICE_ID), 0]),
+        uuid: named.then_some(uuid),
+        languages: vec!["PTX"],
+        ..Details::default()
+    };
     let mut usm = vec![UsmKind::Device];
     usm.extend((get(attribute::MANAGED_MEMORY) != 0).then_some(UsmKind::Shared));
     usm.extend((get(attribute::CAN_MAP_HOST_MEMORY) != 0).then_some(UsmKind::Host));
@@ -123,5 +148,7 @@ fn describe(api: &Api, device: CuDevice, index: u32, version: &str) -> Result<De
         atomics64: true,
         usm,
         arch: format!("sm_{}{}", capability.0, capability.1),
+        sub: Vec::new(),
+        details,
     })
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::api::{self, CuFunction, CuModule};
 use super::device::CudaDevice;
-use crate::{HalError, Kernel, Program, ProgramSource};
+use crate::signature::{self, Signatures};
+use crate::{Device, HalError, Kernel, Parameter, Program, ProgramSource, WorkGroups};
 
 /// Room for what the assembler says about a bad program.
 const LOG_BYTES: usize = 16 << 10;
@@ -17,6 +18,8 @@ pub(crate) struct CudaProgram(Arc<Handle>);
 struct Handle {
     device: Arc<CudaDevice>,
     module: CuModule,
+    /// What the text declares: the driver reads as many arguments as the kernel has parameters.
+    signatures: Signatures,
 }
 
 pub(crate) struct CudaKernel {
@@ -54,7 +57,7 @@ pub(crate) fn load(device: Arc<CudaDevice>, source: ProgramSource<'_>) -> Result
         }
     };
     match device.check("cuModuleLoadDataEx", code) {
-        Ok(()) => Ok(CudaProgram(Arc::new(Handle { device, module }))),
+        Ok(()) => Ok(CudaProgram(Arc::new(Handle { device, module, signatures: signature::of_ptx(&ptx) }))),
         Err(HalError::Driver { text, .. }) if code != api::OUT_OF_MEMORY => {
             let end = log.iter().position(|&b| b == 0).unwrap_or(log.len());
             let log = String::from_utf8_lossy(&log[..end]);
@@ -64,6 +67,14 @@ pub(crate) fn load(device: Arc<CudaDevice>, source: ProgramSource<'_>) -> Result
             })
         }
         Err(error) => Err(error),
+    }
+}
+
+impl Handle {
+    fn kernel_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.signatures.keys().cloned().collect();
+        names.sort();
+        names
     }
 }
 
@@ -79,7 +90,7 @@ impl Drop for Handle {
 impl Program for CudaProgram {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>, HalError> {
         let (device, api) = (&self.0.device, self.0.device.api());
-        let missing = || HalError::NoSuchKernel { name: name.to_owned(), known: Vec::new() };
+        let missing = || HalError::NoSuchKernel { name: name.to_owned(), known: self.0.kernel_names() };
         let c_name = CString::new(name).map_err(|_| missing())?;
         let _current = device.enter()?;
         let mut function = CuFunction::NULL;
@@ -119,5 +130,26 @@ impl Kernel for CudaKernel {
 
     fn max_work_group_size(&self) -> u32 {
         self.max_work_group_size
+    }
+
+    fn parameters(&self) -> Option<&[Parameter]> {
+        self.program.signatures.get(&self.name).map(Vec::as_slice)
+    }
+
+    fn work_groups(&self) -> WorkGroups {
+        let device = &self.program.device;
+        let Ok(_current) = device.enter() else { return WorkGroups::default() };
+        let attribute = |what| {
+            let mut value = 0;
+            // SAFETY: stores an int.
+            let code = unsafe { (device.api().cuFuncGetAttribute)(&mut value, what, self.function) };
+            u64::try_from(value).ok().filter(|_| code == api::SUCCESS)
+        };
+        WorkGroups {
+            preferred_multiple: device.info().sub_group_sizes.first().copied(),
+            required: None,
+            local_mem_bytes: attribute(api::FUNC_SHARED_SIZE_BYTES),
+            private_mem_bytes: attribute(api::FUNC_LOCAL_SIZE_BYTES),
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! The one thread pool of the process: compiled loops, copies and library routines all spread their work here, so that
-//! no two of them ever oversubscribe the machine.
+//! no two of them ever oversubscribe the machine. A sub-device has a [`Team`]: the same thing on some of the cores.
 //!
 //! A region is one call of [`run_chunks`]. The caller puts it into a free slot, wakes sleeping workers and works itself;
 //! all of them claim chunk numbers from one counter until none is left. Several threads may have regions at once, each
@@ -39,9 +39,21 @@ thread_local! {
     static IN_REGION: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Threads on given cores: the pool of a sub-device. Each thread may run on any of them and nowhere else; the calling
+/// thread is one of the threads, and is confined to these cores while a region runs.
+pub struct Team {
+    name: String,
+    cores: Vec<usize>,
+    current: AtomicPtr<Pool>,
+}
+
 struct Pool {
     /// The process it belongs to.
     generation: u32,
+    /// What its threads are called, before their number.
+    name: String,
+    /// The cores its threads may use; empty for those the process may.
+    cores: Vec<usize>,
     /// Grows with every region; sleeping workers wait on it.
     epoch: AtomicU32,
     sleepers: AtomicU32,
@@ -80,7 +92,8 @@ pub fn set_num_threads(n: usize) {
 pub fn run_chunks(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     let threads = num_threads().min(chunks);
     if threads > 1 && !IN_REGION.get() {
-        let pool = Pool::current();
+        static CURRENT: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+        let pool = Pool::current(&CURRENT, "weft", &[]);
         if let Some(slot) = pool.slots.iter().find(|slot| slot.claim()) {
             return pool.run(slot, threads - 1, chunks, f);
         }
@@ -88,12 +101,81 @@ pub fn run_chunks(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     (0..chunks).for_each(f);
 }
 
+impl Team {
+    /// A team on `cores`, at least one. Its threads start when they are first needed, and are called `name` and a number.
+    pub(super) fn new(name: String, cores: Vec<usize>) -> Self {
+        Self { name, cores, current: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// The cores, by their numbers in the system.
+    pub fn cores(&self) -> &[usize] {
+        &self.cores
+    }
+
+    /// Threads a region uses at most, the caller's included: one for each core, or [`num_threads`] if that is less.
+    pub fn num_threads(&self) -> usize {
+        self.cores.len().min(num_threads())
+    }
+
+    /// [`run_chunks`] on the team's cores.
+    pub fn run_chunks(&self, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
+        if IN_REGION.get() {
+            return (0..chunks).for_each(f);
+        }
+        let _confined = Confined::to(&self.cores);
+        let threads = self.num_threads().min(chunks);
+        if threads > 1 {
+            let pool = Pool::current(&self.current, &self.name, &self.cores);
+            if let Some(slot) = pool.slots.iter().find(|slot| slot.claim()) {
+                return pool.run(slot, threads - 1, chunks, f);
+            }
+        }
+        (0..chunks).for_each(f);
+    }
+}
+
+/// The calling thread is confined to some cores; gets back what it had when this is dropped.
+struct Confined(Option<libc::cpu_set_t>);
+
+impl Confined {
+    fn to(cores: &[usize]) -> Self {
+        // SAFETY: a set of bits is valid when zero, and the call writes at most its size.
+        let before = unsafe {
+            let mut before: libc::cpu_set_t = std::mem::zeroed();
+            let read = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut before) == 0;
+            read.then_some(before)
+        };
+        // A thread that cannot be confined is slower, not wrong.
+        Self(before.filter(|_| confine(cores)))
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // SAFETY: reads the set.
+            unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), before) };
+        }
+    }
+}
+
+/// Confines the calling thread to some cores. Returns whether the system did.
+fn confine(cores: &[usize]) -> bool {
+    // SAFETY: a set of bits is valid when zero; numbers outside the set are left out.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for &core in cores.iter().filter(|&&c| c < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(core, &mut set);
+        }
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
 impl Pool {
-    /// The pool of this process, made on first use.
-    fn current() -> &'static Self {
-        static CURRENT: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+    /// The pool of this process behind a pointer, made on first use.
+    fn current(current: &AtomicPtr<Pool>, name: &str, cores: &[usize]) -> &'static Self {
         let generation = fork::generation();
-        let mut seen = CURRENT.load(Ordering::Acquire);
+        let mut seen = current.load(Ordering::Acquire);
         loop {
             // SAFETY: null or a leaked box, so valid for ever.
             match unsafe { seen.as_ref() } {
@@ -103,13 +185,15 @@ impl Pool {
             // A parent's pool is left as it is: its slots may be in use, its workers are not in this process.
             let new = Box::into_raw(Box::new(Self {
                 generation,
+                name: name.to_owned(),
+                cores: cores.to_vec(),
                 epoch: AtomicU32::new(0),
                 sleepers: AtomicU32::new(0),
                 workers: AtomicUsize::new(0),
                 starting: Mutex::new(()),
                 slots: [const { Slot::new() }; SLOTS],
             }));
-            match CURRENT.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
+            match current.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => seen = new,
                 Err(other) => {
                     // SAFETY: made above and never shared.
@@ -146,7 +230,7 @@ impl Pool {
         let _one_at_a_time = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
         with_signals_blocked(|| {
             while self.workers.load(Ordering::Relaxed) < wanted {
-                let name = format!("weft-{}", self.workers.load(Ordering::Relaxed) + 1);
+                let name = format!("{}-{}", self.name, self.workers.load(Ordering::Relaxed) + 1);
                 let thread = std::thread::Builder::new().name(name).stack_size(STACK);
                 match thread.spawn(|| self.worker()) {
                     Ok(_) => self.workers.fetch_add(1, Ordering::Relaxed),
@@ -159,6 +243,9 @@ impl Pool {
 
     fn worker(&'static self) {
         IN_REGION.set(true);
+        if !self.cores.is_empty() {
+            confine(&self.cores);
+        }
         loop {
             let epoch = self.epoch.load(Ordering::SeqCst);
             let mut worked = false;

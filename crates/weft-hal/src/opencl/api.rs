@@ -24,18 +24,47 @@ pub(crate) const DEVICE_TYPE_CPU: u64 = 1 << 1;
 pub(crate) const DEVICE_TYPE_GPU: u64 = 1 << 2;
 pub(crate) const DEVICE_TYPE_ALL: u64 = 0xFFFF_FFFF;
 pub(crate) const DEVICE_TYPE: u32 = 0x1000;
+pub(crate) const DEVICE_VENDOR_ID: u32 = 0x1001;
 pub(crate) const DEVICE_MAX_COMPUTE_UNITS: u32 = 0x1002;
 pub(crate) const DEVICE_MAX_WORK_GROUP_SIZE: u32 = 0x1004;
 pub(crate) const DEVICE_MAX_WORK_ITEM_SIZES: u32 = 0x1005;
+/// Of `char`; `short`, `int`, `long`, `float` and `double` follow.
+pub(crate) const DEVICE_PREFERRED_VECTOR_WIDTH: u32 = 0x1006;
+pub(crate) const DEVICE_MAX_CLOCK_FREQUENCY: u32 = 0x100C;
+pub(crate) const DEVICE_ADDRESS_BITS: u32 = 0x100D;
 pub(crate) const DEVICE_MAX_MEM_ALLOC_SIZE: u32 = 0x1010;
 pub(crate) const DEVICE_MAX_PARAMETER_SIZE: u32 = 0x1017;
+pub(crate) const DEVICE_GLOBAL_MEM_CACHELINE_SIZE: u32 = 0x101D;
+pub(crate) const DEVICE_GLOBAL_MEM_CACHE_SIZE: u32 = 0x101E;
 pub(crate) const DEVICE_GLOBAL_MEM_SIZE: u32 = 0x101F;
+pub(crate) const DEVICE_MAX_CONSTANT_BUFFER_SIZE: u32 = 0x1020;
 pub(crate) const DEVICE_LOCAL_MEM_SIZE: u32 = 0x1023;
+pub(crate) const DEVICE_ERROR_CORRECTION_SUPPORT: u32 = 0x1024;
+pub(crate) const DEVICE_PROFILING_TIMER_RESOLUTION: u32 = 0x1025;
+pub(crate) const DEVICE_COMPILER_AVAILABLE: u32 = 0x1028;
 pub(crate) const DEVICE_NAME: u32 = 0x102B;
 pub(crate) const DEVICE_VENDOR: u32 = 0x102C;
 pub(crate) const DRIVER_VERSION: u32 = 0x102D;
+pub(crate) const DEVICE_VERSION: u32 = 0x102F;
 pub(crate) const DEVICE_EXTENSIONS: u32 = 0x1030;
+pub(crate) const DEVICE_PREFERRED_VECTOR_WIDTH_HALF: u32 = 0x1034;
+pub(crate) const DEVICE_HOST_UNIFIED_MEMORY: u32 = 0x1035;
+/// Of `char`; `short`, `int`, `long`, `float`, `double` and `half` follow.
+pub(crate) const DEVICE_NATIVE_VECTOR_WIDTH: u32 = 0x1036;
+pub(crate) const DEVICE_PARTITION_MAX_SUB_DEVICES: u32 = 0x1043;
+pub(crate) const DEVICE_PARTITION_PROPERTIES: u32 = 0x1044;
+pub(crate) const DEVICE_PARTITION_AFFINITY_DOMAIN: u32 = 0x1045;
+pub(crate) const DEVICE_MAX_NUM_SUB_GROUPS: u32 = 0x105C;
+pub(crate) const DEVICE_UUID_KHR: u32 = 0x106A;
+pub(crate) const DEVICE_PARTITION_EQUALLY: u64 = 0x1086;
+pub(crate) const DEVICE_PARTITION_BY_COUNTS: u64 = 0x1087;
+pub(crate) const DEVICE_PARTITION_BY_AFFINITY_DOMAIN: u64 = 0x1088;
+pub(crate) const AFFINITY_DOMAIN_NUMA: u64 = 1 << 0;
+pub(crate) const AFFINITY_DOMAIN_L3_CACHE: u64 = 1 << 2;
+pub(crate) const AFFINITY_DOMAIN_L2_CACHE: u64 = 1 << 3;
+pub(crate) const AFFINITY_DOMAIN_NEXT_PARTITIONABLE: u64 = 1 << 5;
 pub(crate) const DEVICE_IL_VERSION: u32 = 0x105B;
+pub(crate) const DEVICE_PCI_BUS_INFO_KHR: u32 = 0x410F;
 pub(crate) const DEVICE_SUB_GROUP_SIZES_INTEL: u32 = 0x4108;
 pub(crate) const DEVICE_HOST_MEM_CAPABILITIES_INTEL: u32 = 0x4190;
 pub(crate) const DEVICE_DEVICE_MEM_CAPABILITIES_INTEL: u32 = 0x4191;
@@ -47,8 +76,19 @@ pub(crate) const QUEUE_PROFILING: u64 = 1 << 1;
 pub(crate) const PROGRAM_KERNEL_NAMES: u32 = 0x1168;
 pub(crate) const PROGRAM_BUILD_LOG: u32 = 0x1183;
 pub(crate) const KERNEL_NUM_ARGS: u32 = 0x1191;
+pub(crate) const KERNEL_ARG_ADDRESS_QUALIFIER: u32 = 0x1196;
+pub(crate) const KERNEL_ARG_TYPE_NAME: u32 = 0x1198;
+pub(crate) const KERNEL_ARG_TYPE_QUALIFIER: u32 = 0x1199;
+pub(crate) const KERNEL_ARG_NAME: u32 = 0x119A;
+pub(crate) const KERNEL_ARG_ADDRESS_GLOBAL: u32 = 0x119B;
+pub(crate) const KERNEL_ARG_TYPE_CONST: u64 = 1 << 0;
 pub(crate) const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;
+pub(crate) const KERNEL_COMPILE_WORK_GROUP_SIZE: u32 = 0x11B1;
+pub(crate) const KERNEL_LOCAL_MEM_SIZE: u32 = 0x11B2;
+pub(crate) const KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: u32 = 0x11B3;
+pub(crate) const KERNEL_PRIVATE_MEM_SIZE: u32 = 0x11B4;
 pub(crate) const EVENT_COMMAND_EXECUTION_STATUS: u32 = 0x11D3;
+pub(crate) const PROFILING_COMMAND_SUBMIT: u32 = 0x1281;
 pub(crate) const PROFILING_COMMAND_START: u32 = 0x1282;
 pub(crate) const PROFILING_COMMAND_END: u32 = 0x1283;
 pub(crate) const INVALID_KERNEL_NAME: i32 = -46;
@@ -60,6 +100,7 @@ functions! {
         clGetPlatformInfo(ClPlatform, u32, usize, *mut c_void, *mut usize) -> i32;
         clGetDeviceIDs(ClPlatform, u64, u32, *mut ClDevice, *mut u32) -> i32;
         clGetDeviceInfo(ClDevice, u32, usize, *mut c_void, *mut usize) -> i32;
+        clCreateSubDevices(ClDevice, *const isize, u32, *mut ClDevice, *mut u32) -> i32;
         clGetExtensionFunctionAddressForPlatform(ClPlatform, *const c_char) -> *mut c_void;
         clCreateContext(*const isize, u32, *const ClDevice, *const c_void, *mut c_void, *mut i32) -> ClContext;
         clReleaseContext(ClContext) -> i32;
@@ -73,6 +114,7 @@ functions! {
         clReleaseProgram(ClProgram) -> i32;
         clCreateKernel(ClProgram, *const c_char, *mut i32) -> ClKernel;
         clGetKernelInfo(ClKernel, u32, usize, *mut c_void, *mut usize) -> i32;
+        clGetKernelArgInfo(ClKernel, u32, u32, usize, *mut c_void, *mut usize) -> i32;
         clGetKernelWorkGroupInfo(ClKernel, ClDevice, u32, usize, *mut c_void, *mut usize) -> i32;
         clSetKernelArg(ClKernel, u32, usize, *const c_void) -> i32;
         clReleaseKernel(ClKernel) -> i32;
@@ -129,6 +171,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
+/// A property that is a list of eight-byte numbers.
+pub(crate) fn wide(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(number).collect()
+}
+
 /// A property that is a whole number of four or eight bytes; zero if it has another size.
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     match *bytes {
@@ -156,6 +203,7 @@ pub(crate) fn error_name(code: i32) -> &'static str {
         -8 => "CL_MEM_COPY_OVERLAP",
         -11 => "CL_BUILD_PROGRAM_FAILURE",
         -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+        -18 => "CL_DEVICE_PARTITION_FAILED",
         -30 => "CL_INVALID_VALUE",
         -32 => "CL_INVALID_PLATFORM",
         -33 => "CL_INVALID_DEVICE",
@@ -181,6 +229,7 @@ pub(crate) fn error_name(code: i32) -> &'static str {
         -61 => "CL_INVALID_BUFFER_SIZE",
         -63 => "CL_INVALID_GLOBAL_WORK_SIZE",
         -64 => "CL_INVALID_PROPERTY",
+        -68 => "CL_INVALID_DEVICE_PARTITION_COUNT",
         -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
         _ => "an error without a name",
     }

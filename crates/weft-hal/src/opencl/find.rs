@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use super::api::{self, Api, ClDevice, ClPlatform, Usm};
 use super::device::{Driver, OpenClDevice};
-use crate::{BackendKind, BackendReport, Device, DeviceInfo, DeviceType, UsmKind, dl, settings};
+use crate::{
+    BackendKind, BackendReport, Details, Device, DeviceInfo, DeviceType, PartitionKind, UsmKind, VectorWidths, dl,
+    settings,
+};
 
 const LOADER: &str = "libOpenCL.so.1";
 const INTEL_CPU: &str = "libintelocl.so";
@@ -141,7 +144,7 @@ fn platform_text(api: &Api, platform: ClPlatform, what: u32) -> String {
 }
 
 /// What a device is, or why it cannot be used.
-fn describe(api: &Api, id: ClDevice) -> Result<DeviceInfo, String> {
+pub(super) fn describe(api: &Api, id: ClDevice) -> Result<DeviceInfo, String> {
     // Properties that a device does not know read as empty or zero.
     let bytes = |what: u32| {
         let get = |size, out, got| {
@@ -169,6 +172,44 @@ fn describe(api: &Api, id: ClDevice) -> Result<DeviceInfo, String> {
         (UsmKind::Shared, api::DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL),
         (UsmKind::Host, api::DEVICE_HOST_MEM_CAPABILITIES_INTEL),
     ];
+    let known = |what: u32| Some(number(what)).filter(|&n| n != 0);
+    let known_narrow = |what: u32| known(what).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let widths = |first: u32, half: u32| VectorWidths {
+        char: narrow(first),
+        short: narrow(first + 1),
+        int: narrow(first + 2),
+        long: narrow(first + 3),
+        float: narrow(first + 4),
+        double: narrow(first + 5),
+        half: narrow(half),
+    };
+    let mut languages = vec!["SPIR-V"];
+    languages.extend((number(api::DEVICE_COMPILER_AVAILABLE) != 0).then_some("OpenCL C"));
+    let details = Details {
+        vendor_id: known_narrow(api::DEVICE_VENDOR_ID),
+        version: Some(text(api::DEVICE_VERSION)).filter(|t| !t.is_empty()),
+        // OpenCL knows one cache: the last before global memory.
+        cache_bytes: [None, known(api::DEVICE_GLOBAL_MEM_CACHE_SIZE), None],
+        cache_line_bytes: known_narrow(api::DEVICE_GLOBAL_MEM_CACHELINE_SIZE),
+        max_clock_mhz: known_narrow(api::DEVICE_MAX_CLOCK_FREQUENCY),
+        max_sub_groups: known_narrow(api::DEVICE_MAX_NUM_SUB_GROUPS),
+        preferred_vectors: widths(api::DEVICE_PREFERRED_VECTOR_WIDTH, api::DEVICE_PREFERRED_VECTOR_WIDTH_HALF),
+        native_vectors: widths(api::DEVICE_NATIVE_VECTOR_WIDTH, api::DEVICE_NATIVE_VECTOR_WIDTH + 6),
+        address_bits: narrow(api::DEVICE_ADDRESS_BITS),
+        timer_resolution_ns: known(api::DEVICE_PROFILING_TIMER_RESOLUTION),
+        constant_bytes: known(api::DEVICE_MAX_CONSTANT_BUFFER_SIZE),
+        unified_memory: Some(number(api::DEVICE_HOST_UNIFIED_MEMORY) != 0),
+        error_correction: Some(number(api::DEVICE_ERROR_CORRECTION_SUPPORT) != 0),
+        pci: pci(&bytes(api::DEVICE_PCI_BUS_INFO_KHR)),
+        uuid: bytes(api::DEVICE_UUID_KHR).try_into().ok(),
+        languages,
+        max_sub_devices: narrow(api::DEVICE_PARTITION_MAX_SUB_DEVICES),
+        partitions: partitions(
+            &api::wide(&bytes(api::DEVICE_PARTITION_PROPERTIES)),
+            number(api::DEVICE_PARTITION_AFFINITY_DOMAIN),
+        ),
+        extensions: extensions.split_whitespace().map(str::to_owned).collect(),
+    };
     Ok(DeviceInfo {
         backend: BackendKind::OpenCl,
         device_type: match number(api::DEVICE_TYPE) {
@@ -194,5 +235,30 @@ fn describe(api: &Api, id: ClDevice) -> Result<DeviceInfo, String> {
         atomics64: has("cl_khr_int64_base_atomics"),
         usm: usm.into_iter().filter(|&(_, what)| number(what) != 0).map(|(kind, _)| kind).collect(),
         arch: String::new(),
+        sub: Vec::new(),
+        details,
     })
+}
+
+/// Domain, bus, device and function from four numbers of four bytes.
+fn pci(bytes: &[u8]) -> Option<[u32; 4]> {
+    let numbers: Vec<u32> = bytes.chunks_exact(4).map(|b| api::number(b) as u32).collect();
+    numbers.try_into().ok()
+}
+
+/// Ways to cut a device, from the kinds and the affinity domains that the driver lists.
+fn partitions(kinds: &[u64], domains: u64) -> Vec<PartitionKind> {
+    let along = kinds.contains(&api::DEVICE_PARTITION_BY_AFFINITY_DOMAIN);
+    let domain = |bit: u64| along && domains & bit != 0;
+    [
+        (PartitionKind::Equally, kinds.contains(&api::DEVICE_PARTITION_EQUALLY)),
+        (PartitionKind::ByCounts, kinds.contains(&api::DEVICE_PARTITION_BY_COUNTS)),
+        (PartitionKind::Numa, domain(api::AFFINITY_DOMAIN_NUMA)),
+        (PartitionKind::L3Cache, domain(api::AFFINITY_DOMAIN_L3_CACHE)),
+        (PartitionKind::L2Cache, domain(api::AFFINITY_DOMAIN_L2_CACHE)),
+        (PartitionKind::NextPartitionable, domain(api::AFFINITY_DOMAIN_NEXT_PARTITIONABLE)),
+    ]
+    .into_iter()
+    .filter_map(|(kind, there)| there.then_some(kind))
+    .collect()
 }

@@ -1,11 +1,12 @@
 //! Programs and kernels.
 
 use std::ffi::{CString, c_char};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::api::{self, ClKernel, ClProgram};
 use super::device::OpenClDevice;
-use crate::{Device, HalError, Kernel, Program, ProgramSource};
+use crate::signature::{self, Signatures};
+use crate::{Device, HalError, Kernel, Parameter, Program, ProgramSource, WorkGroups};
 
 pub(crate) struct OpenClProgram(Arc<Handle>);
 
@@ -13,6 +14,8 @@ pub(crate) struct OpenClProgram(Arc<Handle>);
 struct Handle {
     device: Arc<OpenClDevice>,
     program: ClProgram,
+    /// What the kernels of a SPIR-V module declare; drivers tell it of OpenCL C only.
+    signatures: Option<Signatures>,
 }
 
 pub(crate) struct OpenClKernel {
@@ -23,6 +26,7 @@ pub(crate) struct OpenClKernel {
     /// Held from the first argument to the enqueue: the arguments are part of the kernel object.
     arguments: Mutex<()>,
     program: Arc<Handle>,
+    declared: OnceLock<Option<Vec<Parameter>>>,
 }
 
 pub(crate) fn load(device: Arc<OpenClDevice>, source: ProgramSource<'_>) -> Result<OpenClProgram, HalError> {
@@ -57,11 +61,15 @@ pub(crate) fn load(device: Arc<OpenClDevice>, source: ProgramSource<'_>) -> Resu
     };
     device.check(call, code).map_err(|error| bad(error.to_string()))?;
     // From here on dropping the handle releases the program.
-    let handle = Handle { device: device.clone(), program };
-    // SAFETY: options are none; no callback, so the call returns when the build is over.
+    let (signatures, options) = match source {
+        ProgramSource::SpirV(module) => (Some(signature::of_spirv(module)), c""),
+        _ => (None, c"-cl-kernel-arg-info"),
+    };
+    let handle = Handle { device: device.clone(), program, signatures };
+    // SAFETY: the options end with NUL; no callback, so the call returns when the build is over.
     let code = unsafe {
         let null = std::ptr::null_mut();
-        (api.clBuildProgram)(program, 1, &device.id(), c"".as_ptr(), null, null)
+        (api.clBuildProgram)(program, 1, &device.id(), options.as_ptr(), null, null)
     };
     device.check("clBuildProgram", code).map_err(|error| {
         let log = api::property(|size, out, got| {
@@ -115,6 +123,7 @@ impl Program for OpenClProgram {
             kernel,
             arguments: Mutex::new(()),
             program: handle.clone(),
+            declared: OnceLock::new(),
         };
         let parameters = api::property(|size, out, got| {
             // SAFETY: `out` has room for `size` bytes.
@@ -153,6 +162,44 @@ impl OpenClKernel {
     }
 }
 
+impl OpenClKernel {
+    /// One answer about a parameter.
+    fn about(&self, index: u32, what: u32) -> Option<Vec<u8>> {
+        let answer = api::property(|size, out, got| {
+            let api = self.program.device.api();
+            // SAFETY: `out` has room for `size` bytes.
+            unsafe { (api.clGetKernelArgInfo)(self.kernel, index, what, size, out, got) }
+        });
+        answer.ok()
+    }
+
+    /// What the driver, or the module, says of the parameters.
+    fn declare(&self) -> Option<Vec<Parameter>> {
+        if let Some(signatures) = &self.program.signatures {
+            return signatures.get(&self.name).filter(|list| list.len() == self.parameters as usize).cloned();
+        }
+        let parameter = |i| {
+            let name = api::text(&self.about(i, api::KERNEL_ARG_NAME)?);
+            let ty = api::text(&self.about(i, api::KERNEL_ARG_TYPE_NAME)?);
+            let space = api::number(&self.about(i, api::KERNEL_ARG_ADDRESS_QUALIFIER)?) as u32;
+            let qualifier = api::number(&self.about(i, api::KERNEL_ARG_TYPE_QUALIFIER)?);
+            let space = space.wrapping_sub(api::KERNEL_ARG_ADDRESS_GLOBAL);
+            Some(signature::of_opencl(name, &ty, space, qualifier & api::KERNEL_ARG_TYPE_CONST != 0))
+        };
+        (0..self.parameters).map(parameter).collect()
+    }
+
+    /// One answer about its work-groups.
+    fn group(&self, what: u32) -> Option<Vec<u8>> {
+        let device = &self.program.device;
+        let answer = api::property(|size, out, got| {
+            // SAFETY: `out` has room for `size` bytes.
+            unsafe { (device.api().clGetKernelWorkGroupInfo)(self.kernel, device.id(), what, size, out, got) }
+        });
+        answer.ok()
+    }
+}
+
 impl Kernel for OpenClKernel {
     fn name(&self) -> &str {
         &self.name
@@ -160,6 +207,28 @@ impl Kernel for OpenClKernel {
 
     fn max_work_group_size(&self) -> u32 {
         self.max_work_group_size
+    }
+
+    fn parameters(&self) -> Option<&[Parameter]> {
+        if !self.program.device.is_usable() {
+            return None;
+        }
+        self.declared.get_or_init(|| self.declare()).as_deref()
+    }
+
+    fn work_groups(&self) -> WorkGroups {
+        if !self.program.device.is_usable() {
+            return WorkGroups::default();
+        }
+        let number = |what| self.group(what).map(|bytes| api::number(&bytes));
+        let required = self.group(api::KERNEL_COMPILE_WORK_GROUP_SIZE).map(|bytes| api::sizes(&bytes));
+        WorkGroups {
+            preferred_multiple: number(api::KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE).map(|n| n as u32),
+            // Zeros where the program leaves it open.
+            required: required.and_then(|list| list.try_into().ok()).filter(|size| *size != [0; 3]),
+            local_mem_bytes: number(api::KERNEL_LOCAL_MEM_SIZE),
+            private_mem_bytes: number(api::KERNEL_PRIVATE_MEM_SIZE),
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl OpenClQueue {
             match wait.downcast::<OpenClEvent>() {
                 // An in-order queue waits for its own events anyway.
                 Some(event) if Arc::ptr_eq(&event.queue, &self.handle) && self.handle.options.in_order => {}
-                Some(event) if Arc::ptr_eq(&event.queue.device, &self.handle.device) => list.push(event.event),
+                Some(event) if event.queue.device.shares_context(&self.handle.device) => list.push(event.event),
                 _ => wait.wait()?,
             }
         }
@@ -259,6 +259,11 @@ impl EventImpl for OpenClEvent {
             return None;
         }
         Some((self.time(api::PROFILING_COMMAND_START)?, self.time(api::PROFILING_COMMAND_END)?))
+    }
+
+    fn submitted(&self) -> Option<u64> {
+        self.profiling()?;
+        self.time(api::PROFILING_COMMAND_SUBMIT)
     }
 }
 

@@ -133,7 +133,8 @@ impl Infer<'_> {
         let positional = args.len() - keywords.len();
         let params = &overload.params;
         if positional > params.len() {
-            let message = format!("{}() takes {} arguments, {positional} were given", short(name), params.len());
+            let plural = if params.len() == 1 { "" } else { "s" };
+            let message = format!("{}() takes {} argument{plural}, {positional} were given", short(name), params.len());
             return Err(self.typing(message));
         }
         let mut bound: Vec<Option<Abs>> = args[..positional].iter().cloned().map(Some).collect();

@@ -183,7 +183,6 @@ impl<'r> Infer<'r> {
 
     fn entry(mut self, py: &Func, args: Vec<Abs>) -> Result<Output, Diagnostic> {
         let returned = self.walk_function(py, args)?;
-        self.span = Span::NONE;
         let (values, returns) = match returned {
             None | Some(Abs::Const(Const::None)) => (vec![], Returns::Nothing),
             Some(Abs::Tuple(items)) => (items, Returns::Tuple),

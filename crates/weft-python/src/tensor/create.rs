@@ -4,13 +4,14 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weft_ir::{DType, Type};
-use weft_runtime::{Buffer, UsmKind};
+use weft_runtime::UsmKind;
 use weft_tensor::{Operand, Operation, Tensor, generate, pack, record};
 
 use super::{UsmNdarray, operand, own, wrap};
 use crate::at_work::border;
 use crate::device::Queue;
 use crate::errors;
+use crate::memory::{allocate, settle};
 use crate::numpy::{ArrayView, new_array};
 
 /// Library functions that Python may record, by name.
@@ -101,8 +102,7 @@ pub(crate) fn tensor_empty(
     border(py, || {
         let dtype = dtype_named(py, dtype)?;
         let (bytes, usm) = (byte_count(&shape, dtype)?, usm_named(usm_type)?);
-        let made = py.detach(|| Buffer::alloc(Some(&queue.0), bytes, usm));
-        let buffer = made.map_err(|e| errors::from_hal(py, &e))?;
+        let buffer = allocate(py, &queue.0, bytes, usm)?;
         Ok(UsmNdarray::new(Tensor::stored(shape, dtype, queue.0.clone(), buffer)))
     })
 }
@@ -126,8 +126,8 @@ pub(crate) fn tensor_from_array(array: &Bound<'_, PyAny>, queue: &Queue, usm_typ
         // SAFETY: NumPy's own sizes and strides describe readable memory; `bytes` has room for all elements.
         unsafe { pack(view.data().cast_const().cast(), &shape, &strides, dtype.size(), &mut bytes) };
         let usm = usm_named(usm_type)?;
-        let made = py.detach(|| Buffer::from_host(Some(&queue.0), &bytes, usm));
-        let buffer = made.map_err(|e| errors::from_hal(py, &e))?;
+        let buffer = allocate(py, &queue.0, bytes.len(), usm)?;
+        py.detach(|| buffer.write(0, &bytes)).map_err(|e| errors::from_hal(py, &e))?;
         Ok(UsmNdarray::new(Tensor::stored(shape, dtype, queue.0.clone(), buffer)))
     })
 }
@@ -137,6 +137,7 @@ pub(crate) fn tensor_from_array(array: &Bound<'_, PyAny>, queue: &Queue, usm_typ
 pub(crate) fn tensor_to_array(py: Python<'_>, x: &Bound<'_, UsmNdarray>) -> PyResult<Py<PyAny>> {
     border(py, || {
         let buffer = x.get().buffer(py)?;
+        settle(py, &buffer)?;
         let copy = py.detach(|| buffer.copy_to(None, UsmKind::Host)).map_err(|e| errors::from_hal(py, &e))?;
         let memory = copy.into_host_memory().map_err(|_| PyMemoryError::new_err("a host copy is still in use"))?;
         let tensor = x.get().handle();

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
 use weft_diag::Sources;
 use weft_ir::Type;
 use weft_ir::attr::{BinOp, CmpOp, UnaryOp};
 use weft_runtime::Buffer;
 use weft_tensor::{Node, Operand, Operation, Tensor, TensorError, record, update};
 
+use crate::array_device::{ArrayDevice, context_of};
 use crate::at_work::border;
 use crate::device::{Device, Queue, place_of};
 use crate::errors;
@@ -131,6 +132,28 @@ fn inplace(slf: &Bound<'_, UsmNdarray>, op: BinOp, other: &Bound<'_, PyAny>) -> 
 
 #[pymethods]
 impl UsmNdarray {
+    /// `usm_ndarray(data, usm_type=, queue=)` holds a copy of data; without those keywords it is
+    /// `usm_ndarray(shape, dtype, buffer="device")`, uninitialised.
+    #[new]
+    #[pyo3(signature = (*args, **kwargs))]
+    fn py_new(py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<UsmNdarray> {
+        let made = py.import("weft.tensor")?.getattr("_construct")?.call(args, kwargs)?;
+        Ok(UsmNdarray::new(made.cast::<UsmNdarray>()?.get().handle()))
+    }
+
+    /// The array on a queue and with a kind of memory: itself where it fits, else a copy.
+    #[pyo3(signature = (queue = None, *, usm_type = None))]
+    fn asarray<'py>(
+        slf: &Bound<'py, Self>,
+        queue: Option<&Bound<'py, PyAny>>,
+        usm_type: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let kwargs = PyDict::new(slf.py());
+        kwargs.set_item("queue", queue)?;
+        kwargs.set_item("usm_type", usm_type)?;
+        slf.py().import("weft.tensor")?.getattr("asarray")?.call((slf,), Some(&kwargs))
+    }
+
     fn __add__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         binary(Operation::Binary(BinOp::Add), own(slf), other, false)
     }
@@ -364,22 +387,41 @@ impl UsmNdarray {
         self.queue()
     }
 
-    /// The device it lives on.
+    /// The device it lives on, carrying its queue.
     #[getter]
-    fn device(&self) -> Device {
+    fn device(&self, py: Python<'_>) -> PyResult<Py<ArrayDevice>> {
+        ArrayDevice::new(py, self.queue())
+    }
+
+    /// The device it lives on, without its queue.
+    #[getter]
+    fn sycl_device(&self) -> Device {
         Device(self.tensor().queue().device().clone())
     }
 
-    /// The device it lives on, by dpctl's name.
+    /// The context it lives in.
     #[getter]
-    fn sycl_device(&self) -> Device {
-        self.device()
+    fn context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        context_of(py, self.queue())
+    }
+
+    /// The context it lives in, by dpctl's name.
+    #[getter]
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        context_of(py, self.queue())
     }
 
     /// Kind of memory: `device`, `shared` or `host`.
     #[getter]
     fn usm_type(&self) -> &'static str {
         self.tensor().usm().name()
+    }
+
+    /// The protocol by which others use this memory without a copy. Runs what is pending. An in-place operation later
+    /// gives the tensor new memory, which this does not show.
+    #[getter]
+    fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        border(py, || crate::memory::tensor_interface(py, self))
     }
 
     /// Whether operations are still to be run before its elements are known.
@@ -422,14 +464,17 @@ impl UsmNdarray {
         let dtype = self.tensor().dtype();
         let mut bytes = [0; 8];
         let buffer = border(py, || self.buffer(py))?;
+        crate::memory::settle(py, &buffer)?;
         py.detach(|| buffer.to_host(0, &mut bytes[..dtype.size()])).map_err(|e| errors::from_hal(py, &e))?;
         make_scalar(py, dtype, u64::from_ne_bytes(bytes))?.call_method0(py, "item")
     }
 
-    /// The array on another queue: a copy, or itself where that is equal.
-    fn to_device<'py>(slf: &Bound<'py, Self>, place: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+    /// The array on another queue: itself where that is equal, else an array of its own, which is copied only where
+    /// device or context differ.
+    #[pyo3(signature = (device))]
+    fn to_device<'py>(slf: &Bound<'py, Self>, device: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
-        let queue = place_of(py, Some(place))?;
+        let queue = place_of(py, Some(device))?;
         let tensor = slf.get().handle();
         if **tensor.queue() == *queue {
             return Ok(slf.clone());

@@ -101,13 +101,13 @@ impl DevicePool {
         if let Some(address) = self.recycled(size, queue) {
             return Ok(Block { address, size });
         }
-        let made = self.device.alloc(size, self.kind).map(|address| Block { address, size });
+        let made = self.fresh(size);
         let made = made.or_else(|error| match error {
             HalError::OutOfMemory { .. } => {
                 super::trim();
                 // To the byte this time: a fifth of a large block may decide.
                 let size = bytes.max(SMALLEST).next_multiple_of(SMALLEST);
-                self.device.alloc(size, self.kind).map(|address| Block { address, size })
+                self.fresh(size)
             }
             error => Err(error),
         });
@@ -116,6 +116,27 @@ impl DevicePool {
         state.fresh += 1;
         state.count(made.size);
         Ok(made)
+    }
+
+    /// Memory from the driver, within the limit.
+    fn fresh(&self, size: usize) -> Result<Block, HalError> {
+        if let Some(limit) = super::memory_limit() {
+            let held = |p: &Arc<DevicePool>| {
+                let state = lock(&p.state);
+                (state.live, state.pooled)
+            };
+            let mine = all().into_iter().filter(|p| Arc::ptr_eq(&p.device, &self.device));
+            let (live, pooled) = mine.map(|p| held(&p)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            if live + pooled + size as u64 > limit {
+                return Err(HalError::OutOfMemory {
+                    device: format!("{} (within weft.config.memory_limit)", self.device.info().filter_string()),
+                    requested: size as u64,
+                    free: Some(limit.saturating_sub(live)),
+                    total: limit,
+                });
+            }
+        }
+        self.device.alloc(size, self.kind).map(|address| Block { address, size })
     }
 
     fn recycled(&self, size: usize, queue: u64) -> Option<u64> {

@@ -9,6 +9,8 @@ use std::ptr::{self, null_mut};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use weft_hal::HalError;
+
 use super::{PoolStats, classes};
 
 /// Bytes before the data: a cache line, so that the data are as aligned as the block.
@@ -115,7 +117,7 @@ fn limit() -> u64 {
 }
 
 /// Bytes of memory this machine has.
-pub(crate) fn total_memory() -> u64 {
+fn total_memory() -> u64 {
     // SAFETY: sysconf reads system constants.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     u64::try_from(pages).unwrap_or(0) * u64::try_from(size).unwrap_or(0)
@@ -128,6 +130,9 @@ fn fresh(class: usize) -> Option<*mut Header> {
         // SAFETY: the handlers take and give back locks that no code holds for longer than a few instructions.
         unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
     });
+    if !within_limit(classes::size(class) as u64) {
+        return None;
+    }
     let bytes = classes::size(class) + HEADER;
     let address = if bytes >= MAP_FROM {
         // SAFETY: a new private mapping touches nothing that exists.
@@ -165,6 +170,14 @@ fn fresh(class: usize) -> Option<*mut Header> {
         blocks.allocations += 1;
     });
     Some(block)
+}
+
+/// Whether the pool may grow by so many bytes. Counts only where there is a limit.
+fn within_limit(bytes: u64) -> bool {
+    super::memory_limit().is_none_or(|limit| {
+        let held = stats();
+        held.live + held.pooled + bytes <= limit
+    })
 }
 
 /// # Safety
@@ -329,6 +342,16 @@ pub unsafe fn host_realloc(data: *mut u8, bytes: usize) -> *mut u8 {
         }
     }
     moved
+}
+
+/// Why there was no host memory.
+pub(crate) fn exhausted(place: &str, bytes: usize) -> HalError {
+    let live = LIVE_BYTES.load(Ordering::Relaxed);
+    let (device, free, total) = match super::memory_limit() {
+        Some(limit) => (format!("{place} (within weft.config.memory_limit)"), Some(limit.saturating_sub(live)), limit),
+        None => (place.to_owned(), None, total_memory()),
+    };
+    HalError::OutOfMemory { device, requested: bytes as u64, free, total }
 }
 
 pub(crate) fn stats() -> PoolStats {

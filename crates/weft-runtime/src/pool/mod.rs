@@ -11,7 +11,9 @@ mod host;
 pub use device::{Block, DevicePool, pool_of};
 pub use host::{host_alloc, host_calloc, host_capacity, host_free, host_realloc, set_host_limit};
 
-pub(crate) use host::total_memory;
+pub(crate) use host::exhausted as host_exhausted;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use weft_hal::UsmKind;
 
@@ -44,4 +46,18 @@ pub fn stats() -> Vec<PoolStats> {
 /// Gives everything that is kept for reuse back to the system and the drivers. Returns the bytes given back.
 pub fn trim() -> u64 {
     host::trim() + device::all().iter().map(|pool| pool.trim()).sum::<u64>()
+}
+
+/// Most bytes that each device's pools, and the host's, may hold in all.
+static MEMORY_LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Limits how many bytes, in use or kept for reuse, each device and the host may have from these pools
+/// (`WEFT_MEMORY_LIMIT`); `None` is no limit. What is in use already stays.
+pub fn set_memory_limit(bytes: Option<u64>) {
+    MEMORY_LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+/// The limit, if there is one.
+pub fn memory_limit() -> Option<u64> {
+    Some(MEMORY_LIMIT.load(Ordering::Relaxed)).filter(|&limit| limit != u64::MAX)
 }

@@ -1,0 +1,163 @@
+"""Events, timers, and Ctrl-C during waits."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import numpy as np
+import weft
+from weft import memory
+
+
+# spec: D5
+def test_status_and_waiting_twice(queue):
+    m = memory.DeviceMemory(1 << 22, queue=queue)
+    first = queue.fill(m, 1)
+    second = queue.memcpy_async(bytearray(1 << 22), m, wait_for=first)
+    assert len(second.get_wait_list()) == 1 and first.get_wait_list() == []
+    assert second.execution_status in ("submitted", "running", "complete")
+    second.wait()
+    second.wait()
+    assert second.execution_status == second.status == "complete" and second.is_complete
+    assert first.execution_status == "complete"
+    weft.Event.wait_for([first, second])
+    weft.Event.wait_for(first)
+    weft.Event.wait_for([])
+    with pytest.raises(TypeError, match=r"weft\.Event"):
+        weft.Event.wait_for([None])
+    done = weft.Event()
+    done.wait()
+    assert done.is_complete and "complete" in repr(done)
+
+
+# spec: D5, D7
+def test_a_long_chain_of_events(queue):
+    m = memory.DeviceMemory(64, queue=queue)
+    event = queue.fill(m, 0)
+    for k in range(5000):
+        event = queue.fill(m, k % 256, wait_for=event)
+    event.get_wait_list()[0].wait()
+    event.wait()
+    del event
+    assert set(bytes(m)) == {4999 % 256}
+
+
+# spec: D5
+def test_device_times(device):
+    q = weft.Queue(device, profiling=True)
+    m = memory.DeviceMemory(1 << 24, queue=q)
+    q.fill(m, 0).wait()
+    event = q.fill(m, 1)
+    submit, start, end = event.profiling_info_submit, event.profiling_info_start, event.profiling_info_end
+    assert 0 <= submit <= start < end
+    later = q.barrier()
+    assert later.profiling_info_end >= end
+    assert (end - start) < 10e9
+
+
+# spec: D5
+def test_without_profiling_there_are_no_times(queue):
+    event = queue.barrier()
+    with pytest.raises(weft.DeviceError, match="profiling=True"):
+        event.profiling_info_start
+
+
+# spec: D5, T4e
+def test_a_timer_measures_host_and_device(device):
+    q = weft.Queue(device, profiling=True)
+    x = weft.tensor.linspace(0, 1, num=2_000_000, queue=q)
+    weft.tensor.asnumpy(weft.tensor.sin(x))  # compiled
+    timer = weft.Timer()
+    before = x * 3
+    with timer(q):
+        assert not before.is_pending, "what was recorded before is not measured"
+        y = weft.tensor.sin(x)
+        assert y.is_pending
+    assert not y.is_pending, "what was recorded inside ran"
+    host_dt, device_dt = timer.dt
+    assert 0 < device_dt < 10 and 0 < host_dt < 10
+    assert timer.dt.host_dt == host_dt and timer.dt.device_dt == device_dt
+    with timer(q):
+        z = weft.tensor.sin(y)
+    assert timer.dt.device_dt > device_dt and timer.dt.host_dt > host_dt
+    assert not z.is_pending
+    milliseconds = weft.Timer(time_scale=1000)
+    with milliseconds(q) as same:
+        time.sleep(0.01)
+    assert same is milliseconds and 9 < milliseconds.dt.host_dt < 5000
+
+
+# spec: D5, B5, T4e
+def test_the_seeds_example(device):
+    x = weft.tensor.linspace(0, 1, num=10**5, device=device)
+    q_prof = weft.Queue(x.sycl_context, x.sycl_device, property="enable_profiling")
+    timer = weft.Timer()
+    with weft.trace() as trace:
+        x1 = x.to_device(q_prof)
+    assert not trace.copies
+    with timer(q_prof):
+        y1 = weft.tensor.sin(2 * x1) * weft.tensor.exp(-(x1 * x1))
+    y = y1.to_device(x.device)
+    host_dt, device_dt = timer.dt
+    assert host_dt > 0 and device_dt > 0
+    v = np.linspace(0, 1, 10**5)
+    np.testing.assert_allclose(weft.tensor.asnumpy(y), np.sin(2 * v) * np.exp(-(v * v)), rtol=1e-12)
+
+
+# spec: D5
+def test_timers_of_other_things(queue):
+    with pytest.raises(ValueError, match="profiling=True"):
+        weft.Timer()(queue)
+    with pytest.raises(TypeError, match=r"weft\.Queue"):
+        weft.Timer()("native")
+    with pytest.raises(TypeError, match="host_timer"):
+        weft.Timer(host_timer=3)
+    with pytest.raises(ValueError, match="device_timer"):
+        weft.Timer(device_timer="sundial")
+    ticks = iter(range(100))
+    timer = weft.Timer(host_timer=lambda: float(next(ticks)), device_timer="queue_barrier")
+    assert timer.dt == (0.0, 0.0)
+    with timer(weft.Queue(queue, profiling=True)):
+        pass
+    assert timer.dt.host_dt == 1.0
+
+
+class Slow(Exception):
+    """Raised by a handler."""
+
+
+# spec: D8
+def test_signals_end_waits(device):
+    """A handler runs, and what it raises ends the wait, while the device is still at work."""
+    q = weft.Queue(device)
+    m = memory.DeviceMemory(1 << 26, queue=q)
+
+    def handler(number, frame):
+        raise Slow
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        end = time.monotonic() + 20
+        ended = False
+        while not ended and time.monotonic() < end:
+            # Long enough on any device: half a gigabyte a piece.
+            for k in range(200 if q.backend != "native" else 1):
+                q.fill(m, k % 256)
+            killer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGUSR1))
+            killer.start()
+            try:
+                q.wait()
+                killer.join()
+                time.sleep(0.001)
+            except Slow:
+                ended = True
+            finally:
+                killer.join()
+        assert ended
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    q.wait()
+    assert bytes(m)[0] in range(256)
