@@ -16,7 +16,7 @@ use weft_tensor::Tensor;
 use crate::key::{Key, MAX_RANK, Word};
 use crate::numpy::{Api, ArrayView, read_scalar, scalar_dtype};
 use crate::tensor::UsmNdarray;
-use crate::{device, errors};
+use crate::{errors, places};
 
 /// The arguments of one call, ready to be looked up and run.
 #[derive(Default)]
@@ -139,7 +139,7 @@ impl Arguments {
         let tensor = object.handle();
         let buffer = object.buffer(py)?;
         let (shape, dtype) = (tensor.shape(), tensor.dtype());
-        self.key.push(Word::tensor(shape, dtype, device::place_id(tensor.queue())));
+        self.key.push(Word::tensor(shape, dtype, places::place_id(tensor.queue())));
         let slot = self.slots.len();
         self.slots.extend([buffer.address(), 2 * k as u64 + 1]);
         self.slots.extend(shape.iter().map(|&n| n as u64));

@@ -4,7 +4,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::device::{Device, Queue};
+use crate::device::Device;
+use crate::queue::Queue;
 
 /// The device of an array, together with the array's queue. Equal to the plain `Device`, and hashed as it is.
 #[pyclass(frozen, extends = Device, module = "weft._core")]

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::device::Queue;
+use crate::queue::Queue;
 
 unsafe extern "C" {
     /// Not in the limited API, but exported by every CPython since 3.7, with this signature.

@@ -12,8 +12,9 @@ use pyo3::types::{PyList, PyTuple};
 use weft_hal::QueueOptions;
 use weft_runtime::default_context;
 
-use crate::device::{Device, device_of};
+use crate::device::Device;
 use crate::errors;
+use crate::places::device_of;
 use crate::queue::Queue;
 
 /// Devices that share memory.

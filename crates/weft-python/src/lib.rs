@@ -27,6 +27,7 @@ mod key;
 mod memory;
 mod numpy;
 mod placement;
+mod places;
 mod program;
 mod queue;
 mod resolve;
@@ -54,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::contexts::Context;
     #[pymodule_export]
-    use super::device::{Device, backend_reports, devices, null_device, null_faults, queue_of, set_default_device};
+    use super::device::Device;
     #[pymodule_export]
     use super::dispatcher::Dispatcher;
     #[pymodule_export]
@@ -65,6 +66,8 @@ mod _core {
     use super::memory::{Memory, memory_stats, memory_trim, set_memory_limit, tensor_from_usm, usm_kind};
     #[pymodule_export]
     use super::numpy::pool_array;
+    #[pymodule_export]
+    use super::places::{backend_reports, devices, null_device, null_faults, queue_of, set_default_device};
     #[pymodule_export]
     use super::program::{Program, ProgramKernel, create_program};
     #[pymodule_export]

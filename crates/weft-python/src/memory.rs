@@ -13,9 +13,10 @@ use weft_ir::DType;
 use weft_runtime::{Buffer, End, UsmKind, pool};
 use weft_tensor::Tensor;
 
-use crate::device::{Device, place_of};
+use crate::device::Device;
 use crate::errors;
 use crate::event::{Event, await_event};
+use crate::places::place_of;
 use crate::queue::Queue;
 use crate::tensor::UsmNdarray;
 

@@ -8,7 +8,7 @@ use weft_runtime::Queue;
 
 use crate::arguments::Arguments;
 use crate::function::Function;
-use crate::{context, device, errors};
+use crate::{context, errors, places};
 
 /// What decides where a call runs.
 pub(crate) enum Placement {
@@ -44,7 +44,7 @@ impl Placement {
     pub(crate) fn id(&self) -> u32 {
         match self {
             Placement::Host | Placement::Data(_) => 0,
-            Placement::Context(queue) => device::place_id(queue),
+            Placement::Context(queue) => places::place_id(queue),
         }
     }
 
@@ -86,7 +86,7 @@ fn apart(py: Python<'_>, function: &Function, call: &Arguments) -> PyErr {
             true => String::new(),
             false => format!(": pass {name}.to_device({}.queue)", function.parameters[call.tensors[0].k]),
         };
-        message.push_str(&format!("\n  `{name}` lives on {}{fix}", device::describe(queue)));
+        message.push_str(&format!("\n  `{name}` lives on {}{fix}", places::describe(queue)));
     }
     errors::new(py, "ExecutionPlacementError", message)
 }

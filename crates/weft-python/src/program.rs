@@ -16,9 +16,9 @@ use weft_hal::{HalError, Launch, Parameter, ProgramSource};
 use weft_runtime::trace::{self, Item, Kind};
 
 use crate::at_work::border;
-use crate::device::place_of;
 use crate::errors;
 use crate::event::{Event, await_event, wait_list};
+use crate::places::place_of;
 use crate::queue::Queue;
 
 /// Code that a driver has accepted.

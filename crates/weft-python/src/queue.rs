@@ -9,10 +9,11 @@ use pyo3::types::{PyString, PyTuple};
 use weft_hal::QueueOptions;
 
 use crate::contexts::Context;
-use crate::device::{Device, describe, device_of};
+use crate::device::Device;
 use crate::errors;
 use crate::event::{Event, await_event, wait_list};
 use crate::memory::{Keep, Target, pattern_of};
+use crate::places::{describe, device_of};
 use crate::program::{self, ProgramKernel};
 
 /// An ordered way into a device. Two are equal when context, device and properties are.

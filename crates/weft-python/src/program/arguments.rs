@@ -11,10 +11,10 @@ use weft_ir::DType;
 use weft_runtime::{Buffer, Queue};
 use weft_tensor::Tensor;
 
-use crate::device::describe;
 use crate::errors;
 use crate::memory::Target;
 use crate::numpy::{ArrayView, read_scalar, scalar_dtype};
+use crate::places::describe;
 use crate::tensor::UsmNdarray;
 
 /// One argument, checked.

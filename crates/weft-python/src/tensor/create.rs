@@ -9,10 +9,10 @@ use weft_tensor::{Operand, Operation, Tensor, generate, pack, record};
 
 use super::{UsmNdarray, operand, own, wrap};
 use crate::at_work::border;
-use crate::device::Queue;
 use crate::errors;
 use crate::memory::{allocate, settle};
 use crate::numpy::{ArrayView, new_array};
+use crate::queue::Queue;
 
 /// Library functions that Python may record, by name.
 const FUNCTIONS: [&str; 10] = [

@@ -18,9 +18,11 @@ use weft_tensor::{Node, Operand, Operation, Tensor, TensorError, record, update}
 
 use crate::array_device::{ArrayDevice, context_of};
 use crate::at_work::border;
-use crate::device::{Device, Queue, place_of};
+use crate::device::Device;
 use crate::errors;
 use crate::numpy::{ArrayView, make_scalar, read_scalar, scalar_dtype};
+use crate::places::place_of;
+use crate::queue::Queue;
 
 /// An array on a device. Operations on it are recorded, and run fused when something looks.
 #[pyclass(frozen, weakref, name = "usm_ndarray", module = "weft.tensor")]
