@@ -13,6 +13,7 @@ import calls
 import compiling
 import elementwise
 import importing
+import runtime
 import wheel
 from measure import Result, machine, table, write
 
@@ -21,6 +22,7 @@ BENCHMARKS = {
     "compile": compiling.run,
     "elementwise": elementwise.run,
     "calls": calls.run,
+    "runtime": runtime.run,
     "wheel": wheel.run,
 }
 
