@@ -3,6 +3,8 @@
 import gc
 import pickle
 
+import pytest
+
 import numpy as np
 import weft
 from weft import _core
@@ -65,3 +67,16 @@ def test_results_outlive_the_function_that_made_them():
     gc.collect()
     for x in results:
         np.testing.assert_array_equal(x, np.arange(1000.0) + 1.0)
+
+
+# spec: N6
+def test_a_result_too_big_to_be_counted_in_bytes_is_refused(device):
+    """Views of one element may have any size; what would be allocated for them is checked."""
+
+    @weft.njit
+    def f(x, y):
+        return x + y
+
+    x = np.broadcast_to(np.ones(1), (2**32,))
+    with weft.device_context(device), pytest.raises(ValueError, match="too big"):
+        f(x[:, None], x)

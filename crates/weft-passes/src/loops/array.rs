@@ -1,7 +1,7 @@
 //! Array descriptors as loose values, and where an element is.
 
 use super::{Lower, space_of};
-use weft_ir::attr::{Access, CmpOp, Unit};
+use weft_ir::attr::{Access, BinOp, CmpOp, Unit};
 use weft_ir::{DType, Dim, Layout, Op, OpId, Place, TensorType, Type, ValueId};
 
 /// An array: what its slots hold.
@@ -79,7 +79,8 @@ impl Lower<'_> {
             if t.dims[k] == Dim::Const(1) {
                 continue;
             }
-            step = self.r.b().value(Op::Mul, &[step, sizes[k]], Type::I64);
+            let multiply = Op::Checked { op: BinOp::Mul, site: self.too_big };
+            step = self.r.b().value(multiply, &[step, sizes[k]], Type::I64);
         }
         let types = [Type::Mem(t.dtype, space_of(at)), Type::Owner];
         let op = self.r.b().op(Op::MemAlloc { at: at.clone() }, &[step], &types, &[]);

@@ -23,16 +23,18 @@ use crate::rebuild::Rebuild;
 use crate::{PassCx, canon, own};
 use array::Array;
 use std::collections::BTreeMap;
-use weft_diag::Diagnostic;
+use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{CmpOp, Unit};
 use weft_ir::build::machine_type;
-use weft_ir::{Dim, Func, Module, Op, OpId, Place, RegionId, Space, Stage, Type, ValueId};
+use weft_ir::{Dim, ExcClass, Func, Module, Op, OpId, Place, RegionId, Site, Space, Stage, Type, ValueId};
 
 /// The pass.
-pub fn run(m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
+pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     let mut funcs = vec![];
+    // Sizes come from arguments, which may be views of little memory: what is allocated for them is checked.
+    let too_big = m.sites.len() as u32;
     for f in &m.funcs {
-        let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f)? };
+        let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f, too_big)? };
         canon::cse(&mut host);
         canon::dce(&mut host);
         let kernels = outline::run(&mut host);
@@ -41,11 +43,17 @@ pub fn run(m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
         funcs.push(host);
         funcs.extend(kernels);
     }
+    let allocates = |f: &Func| f.ops.iter().any(|o| matches!(o.op, Op::Checked { site, .. } if site == too_big));
+    if funcs.iter().any(allocates) {
+        let template = "array is too big; its bytes are more than an int64 can count".into();
+        m.sites.push(Site { class: ExcClass::ValueError, template, span: Span::NONE });
+    }
     Ok(Module { stage: Stage::Loops, funcs, sites: m.sites })
 }
 
-fn lower_func(f: &Func) -> Result<Func, Diagnostic> {
+fn lower_func(f: &Func, too_big: u32) -> Result<Func, Diagnostic> {
     let mut l = Lower::new(f);
+    l.too_big = too_big;
     l.params();
     l.block(f.body)?;
     Ok(l.r.dst)
@@ -67,6 +75,8 @@ struct Lower<'s> {
     position: Vec<ValueId>,
     /// Indices and sizes of the launch, inside a kernel.
     items: Vec<(ValueId, ValueId)>,
+    /// The site of arrays too big to be counted in bytes.
+    too_big: u32,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -78,7 +88,7 @@ impl<'s> Lower<'s> {
         let mut r = Rebuild::new(f);
         r.dst.symbols = 0;
         let (arrays, sizes) = (BTreeMap::new(), BTreeMap::new());
-        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, position: vec![], items: vec![] }
+        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, position: vec![], items: vec![], too_big: 0 }
     }
 
     /// One slot per scalar, `2 + 2·rank` per array.
