@@ -87,5 +87,5 @@ pub use discover::{BackendReport, Discovery, add_library_dir, default_device, di
 pub use error::HalError;
 pub use event::{Event, EventImpl};
 pub use info::{BackendKind, Details, DeviceInfo, DeviceType, PartitionKind, UsmKind, VectorWidths};
-pub use queue::{ArgField, Launch, Queue, QueueOptions};
+pub use queue::{ArgField, ArgKind, Launch, Queue, QueueOptions};
 pub use signature::{Parameter, ParameterKind};

@@ -1,6 +1,7 @@
 //! Queues and launches, and the checks that every backend makes before it calls its driver.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{Device, DeviceInfo, Event, HalError, Kernel};
 
@@ -19,6 +20,18 @@ impl Default for QueueOptions {
     }
 }
 
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgKind {
+    /// Bytes, handed over as they are.
+    Value,
+    /// An address of device-accessible memory: eight bytes.
+    Pointer,
+    /// Local memory of each work-group. It has a size and no bytes: on OpenCL it is a parameter, a pointer to local memory;
+    /// CUDA has no such parameters, and the sizes together are those of the kernel's `extern .shared` memory.
+    Local,
+}
+
 /// One argument inside a packed argument buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgField {
@@ -26,8 +39,8 @@ pub struct ArgField {
     pub offset: u32,
     /// How many bytes it has.
     pub size: u32,
-    /// Whether it is an address of device-accessible memory (eight bytes).
-    pub is_pointer: bool,
+    /// What it is.
+    pub kind: ArgKind,
 }
 
 /// A kernel with its grid and arguments. Index 0 of `groups` and `local` is the fastest dimension: `tid.x` on CUDA,
@@ -73,8 +86,29 @@ pub trait Queue: Send + Sync {
     /// and unwritten by others, until the event is complete.
     unsafe fn launch(&self, launch: &Launch<'_>, waits: &[Event]) -> Result<Event, HalError>;
 
-    /// Copies between host memory and this device's memory, in any direction, once `waits` are complete. The ranges do
-    /// not overlap.
+    /// [`Queue::launch`] for a caller that hardly ever looks at the event. It stands for this launch and, where the queue
+    /// is in order, may stand for what comes after it too, up to the moment at which somebody first asks about it: a driver
+    /// that wants to be told of an event when it is made is then not told of any.
+    ///
+    /// # Safety
+    /// As for [`Queue::launch`].
+    unsafe fn launch_unwatched(&self, launch: &Launch<'_>, waits: &[Event]) -> Result<Event, HalError> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.launch(launch, waits) }
+    }
+
+    /// The driver's own launch, `count` times over, with nothing of ours between the calls: what benchmarks compare
+    /// launches with. `None` where there is no driver.
+    ///
+    /// # Safety
+    /// As for [`Queue::launch`], and everything is waited for before anything else happens.
+    unsafe fn launch_bare(&self, launch: &Launch<'_>, count: u32) -> Result<Option<Duration>, HalError> {
+        let _ = (launch, count);
+        Ok(None)
+    }
+
+    /// Copies between host memory and memory of this device, or of others in its context, in any direction, once `waits`
+    /// are complete. The ranges do not overlap.
     ///
     /// # Safety
     /// Both ranges are allocated, and stay so and unwritten by others, until the event is complete.
@@ -87,6 +121,16 @@ pub trait Queue: Send + Sync {
     /// The range came from this device's `alloc`, and stays allocated, and untouched by others, until the event is
     /// complete.
     unsafe fn fill(&self, dst: u64, pattern: &[u8], bytes: usize, waits: &[Event]) -> Result<Event, HalError>;
+
+    /// Asks for shared memory to be on the device when later operations use it. The content does not change, and a driver
+    /// that does not move memory ahead of its use has nothing to do: then this only orders the queue.
+    ///
+    /// # Safety
+    /// The range is shared memory from this device's `alloc`, and stays allocated until the event is complete.
+    unsafe fn prefetch(&self, address: u64, bytes: usize, waits: &[Event]) -> Result<Event, HalError> {
+        let _ = (address, bytes);
+        self.barrier(waits)
+    }
 
     /// An event that is complete when everything submitted before it and all `waits` are. Later operations of the queue
     /// come after it.
@@ -129,14 +173,26 @@ pub(crate) fn check_launch(launch: &Launch<'_>, info: &DeviceInfo) -> Result<(),
             info.max_argument_bytes
         ));
     }
+    let mut local = 0;
     for (i, field) in launch.fields.iter().enumerate() {
+        if field.kind == ArgKind::Local {
+            local += u64::from(field.size);
+            continue;
+        }
         let end = u64::from(field.offset) + u64::from(field.size);
         if field.size == 0 || end > launch.args.len() as u64 {
             return invalid(format!("argument {i} lies outside the {} argument bytes", launch.args.len()));
         }
-        if field.is_pointer && field.size != 8 {
+        if field.kind == ArgKind::Pointer && field.size != 8 {
             return invalid(format!("argument {i} is a pointer of {} bytes", field.size));
         }
+    }
+    if local > info.local_mem_bytes {
+        return invalid(format!(
+            "{local} bytes of local memory; a work-group on {} has {}",
+            info.filter_string(),
+            info.local_mem_bytes
+        ));
     }
     Ok(())
 }

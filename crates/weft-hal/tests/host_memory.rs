@@ -1,7 +1,7 @@
 //! Memory, copies and fills of the backends whose memory is the host's, and the null backend's launches.
 
 use weft_hal::{
-    ArgField, Device, Event, HalError, Launch, ProgramSource, QueueOptions, UsmKind, find_device, native, null,
+    ArgField, ArgKind, Device, Event, HalError, Launch, ProgramSource, QueueOptions, UsmKind, find_device, native, null,
 };
 
 fn options(profiling: bool) -> QueueOptions {
@@ -106,14 +106,14 @@ fn null_accepts_launches_and_checks_them() {
     let kernel = device.load_program(ProgramSource::SpirV(b"anything")).unwrap().kernel("any").unwrap();
     let args = [0_u8; 12];
     let fields =
-        [ArgField { offset: 0, size: 8, is_pointer: true }, ArgField { offset: 8, size: 4, is_pointer: false }];
+        [ArgField { offset: 0, size: 8, kind: ArgKind::Pointer }, ArgField { offset: 8, size: 4, kind: ArgKind::Value }];
     let good = Launch { kernel: &kernel, groups: [3, 2, 1], local: [64, 2, 1], args: &args, fields: &fields };
     // SAFETY: nothing runs.
     let launch = |l: Launch<'_>| unsafe { queue.launch(&l, &[]) };
     assert!(launch(good).unwrap().is_complete());
     assert!(launch(Launch { groups: [0, 1, 1], ..good }).unwrap().is_complete());
-    let outside = [ArgField { offset: 8, size: 8, is_pointer: false }];
-    let short_pointer = [ArgField { offset: 8, size: 4, is_pointer: true }];
+    let outside = [ArgField { offset: 8, size: 8, kind: ArgKind::Value }];
+    let short_pointer = [ArgField { offset: 8, size: 4, kind: ArgKind::Pointer }];
     for (bad, says) in [
         (Launch { local: [1024, 2, 1], ..good }, "2048 work-items"),
         (Launch { local: [0, 1, 1], ..good }, "0 work-items"),

@@ -72,7 +72,8 @@ impl Scalar {
             Const::Float(v) => F64(*v),
             Const::Bool(v) => Bool(*v),
             Const::None => return Ok(Scalar::None),
-            Const::Str(_) => return Err(Failure::fault("a string constant")),
+            Const::Complex(..) => return Err(Failure::fault("a complex constant")),
+            Const::Str(_) | Const::Ellipsis => return Err(Failure::fault("a constant that is no number")),
         };
         wide.cast(dtype)
     }

@@ -21,15 +21,24 @@ pub enum Const {
     Bool(bool),
     Str(String),
     None,
+    /// Real and imaginary part.
+    Complex(f64, f64),
+    /// `...`.
+    Ellipsis,
 }
 
 impl Attr for Const {
     fn print(&self, out: &mut String) {
         let _ = match self {
             Const::Int(v) => write!(out, "{v}"),
-            // Bits, so that nan payloads and the sign of zero survive; decimal for people.
-            Const::Float(v) if v.is_finite() => write!(out, "{v:?}"),
-            Const::Float(v) => write!(out, "float 0x{:016x}", v.to_bits()),
+            Const::Float(v) => print_float(*v, out),
+            Const::Complex(re, im) => {
+                out.push_str("complex ");
+                let _ = print_float(*re, out);
+                out.push(' ');
+                print_float(*im, out)
+            }
+            Const::Ellipsis => write!(out, "ellipsis"),
             Const::Bool(v) => write!(out, "{v}"),
             Const::Str(s) => write!(out, "{s:?}"),
             Const::None => write!(out, "none"),
@@ -45,16 +54,31 @@ impl Attr for Const {
             "true" => Const::Bool(true),
             "false" => Const::Bool(false),
             "none" => Const::None,
-            "float" => {
-                let bits = r.word()?;
-                let bits = bits.strip_prefix("0x").and_then(|h| u64::from_str_radix(h, 16).ok());
-                Const::Float(f64::from_bits(bits.ok_or_else(|| r.error("hexadecimal bits"))?))
-            }
+            "ellipsis" => Const::Ellipsis,
+            "float" => Const::Float(read_bits(r)?),
+            "complex" => Const::Complex(read_float(r)?, read_float(r)?),
             w => match w.parse::<i128>() {
                 Ok(v) => Const::Int(v),
                 Err(_) => Const::Float(w.parse().map_err(|_| r.error("a constant"))?),
             },
         })
+    }
+}
+
+/// Bits where decimal would lose them (nan payloads), decimal for people.
+fn print_float(v: f64, out: &mut String) -> std::fmt::Result {
+    if v.is_finite() { write!(out, "{v:?}") } else { write!(out, "float 0x{:016x}", v.to_bits()) }
+}
+
+fn read_bits(r: &mut Reader<'_>) -> Result<f64, ReadError> {
+    let bits = r.word()?.strip_prefix("0x").and_then(|h| u64::from_str_radix(h, 16).ok());
+    Ok(f64::from_bits(bits.ok_or_else(|| r.error("hexadecimal bits"))?))
+}
+
+fn read_float(r: &mut Reader<'_>) -> Result<f64, ReadError> {
+    match r.word()? {
+        "float" => read_bits(r),
+        w => w.parse().map_err(|_| r.error("a float")),
     }
 }
 
@@ -83,6 +107,7 @@ macro_rules! attr_by_word {
 
 attr_by_word! {
     u32, "a number";
+    i32, "a number";
     bool, "true or false";
 }
 
@@ -193,4 +218,12 @@ attr_enum! {
 attr_enum! {
     /// What an index of `mem.load` and `mem.store` counts.
     Unit { Element = "element", Byte = "byte" }
+}
+
+attr_enum! {
+    /// How a reduction combines elements.
+    Fold {
+        Sum = "sum", Prod = "prod", Min = "min", Max = "max", Any = "any", All = "all", ArgMin = "argmin",
+        ArgMax = "argmax",
+    }
 }

@@ -172,15 +172,28 @@ impl Func {
         self.symbols - 1
     }
 
-    /// Effects of an op with those of its regions. A region's own terminators do not leave the op, except `return`.
+    /// Effects of an op with those of its regions. Exits count only where they leave the op.
     pub fn effects(&self, id: OpId) -> Effects {
+        let mut all = self.effects_at(id, 0);
+        if let Op::Yield | Op::Raise { .. } | Op::PyRaise | Op::ScfReraise = self.op(id).op {
+            all.exits = true;
+        }
+        all
+    }
+
+    /// [`Func::effects`] of an op that stands inside so many loops and blocks of the op that is asked about.
+    fn effects_at(&self, id: OpId, inside: u32) -> Effects {
         let data = self.op(id);
         let mut all = data.op.effects();
+        match data.op {
+            Op::Break { depth } | Op::Continue { depth } => all.exits = depth >= inside,
+            Op::Yield | Op::Raise { .. } | Op::PyRaise | Op::ScfReraise => all.exits = false,
+            _ => {}
+        }
+        let inside = inside + u32::from(data.op.is_breakable());
         for &region in &data.regions {
             for &inner in &self.region(region).ops {
-                let mut e = self.effects(inner);
-                e.exits &= !matches!(self.op(inner).op, Op::Yield | Op::Raise { .. });
-                all = all.union(e);
+                all = all.union(self.effects_at(inner, inside));
             }
         }
         all

@@ -4,7 +4,7 @@
 //! verifier checks and the reference page (`weft-opt --ops`): they cannot drift. The enum holds
 //! attributes only; operands, results and regions are uniform lists in [`crate::func::OpData`].
 
-use crate::attr::{Access, Attr, BinOp, CmpOp, Const, UnaryOp, Unit};
+use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fold, UnaryOp, Unit};
 use crate::read::{ReadError, Reader};
 use crate::types::{Dim, Place};
 
@@ -155,22 +155,84 @@ ops! {
     PyTruth "py.truth": 1 -> 1, regions 0, may_raise;
     /// `f(args…)`: operand 0 is the callee; the last `keywords.len()` operands are by keyword.
     PyCall "py.call" { keywords: Vec<String> }: (1+) -> 1, regions 0, reads writes may_raise;
+    /// `f(*a, **k…)`: operand 0 is the callee, operand 1 a tuple of all positional arguments; the rest are by keyword.
+    PyCallStar "py.call_star" { keywords: Vec<String> }: (2+) -> 1, regions 0, reads writes may_raise;
     /// `x[i, …]`: operand 0 is the base.
     PyIndex "py.index": (2+) -> 1, regions 0, reads may_raise;
     /// `x[i, …] = v`: operands are v, x, i….
     PySetIndex "py.setindex": (3+) -> 0, regions 0, writes may_raise;
+    /// `lower:upper:step` in an index; absent parts are None.
+    PySlice "py.slice": 3 -> 1, regions 0, pure;
     /// `(a, b, …)`.
     PyTuple "py.tuple": (0+) -> 1, regions 0, pure;
+    /// `(*a, *b, …)`: the items of every operand, which are tuples, lists or arrays.
+    PyConcat "py.concat": (0+) -> 1, regions 0, reads may_raise;
+    /// `[a, b, …]`: a new list.
+    PyList "py.list": (0+) -> 1, regions 0, reads may_raise;
+    /// A comprehension's `append`: operands are the list and the item.
+    PyAppend "py.append": 2 -> 0, regions 0, writes may_raise;
     /// `n` values out of one.
     PyUnpack "py.unpack": 1 -> (1+), regions 0, may_raise;
-    /// `for item in iter`: operands are iter, inits…; region `^(item, carried…)` yields carried….
+    /// `a, *rest, b = x`: result `star` is a list of what the others leave.
+    PyUnpackStar "py.unpack_star" { star: u32 }: 1 -> (1+), regions 0, may_raise;
+    /// Whether a value is a sequence that a pattern with `len` items fits (`star`: at least so many).
+    PyMatchLen "py.match_len" { len: u32, star: bool }: 1 -> 1, regions 0, pure;
+    /// An f-string: literal parts around the operands; `specs` are conversion and format of each (`!r:>8`).
+    PyFormat "py.format" { parts: Vec<String>, specs: Vec<String> }: (0+) -> 1, regions 0, may_raise;
+    /// A nested function or lambda: `function` counts the nested functions of this one. Operands: its captured values
+    /// (cells for names that are rebound), in the order of its `captures`, then its defaults.
+    PyClosure "py.closure" { function: u32 }: (0+) -> 1, regions 0, pure;
+    /// A generator expression. Region `^()` holds its loops, with a `py.emit` for each item; it yields nothing.
+    PyGenerator "py.generator": 0 -> 1, regions 1, pure;
+    /// The next item of the generator around this.
+    PyEmit "py.emit": 1 -> 0, regions 0, reads writes may_raise;
+    /// A variable that is read and written by place, not by value: of a closure that rebinds it, or assigned under `try`.
+    PyCell "py.cell" { name: String }: 1 -> 1, regions 0, pure;
+    /// What a cell holds.
+    PyGet "py.get": 1 -> 1, regions 0, reads may_raise;
+    /// Puts a value into a cell: operands are value, cell.
+    PySet "py.set": 2 -> 0, regions 0, writes;
+    /// `try`: a body, and a handler that is entered when the body raises. Both yield nothing; names pass through cells.
+    PyTry "py.try": 0 -> 0, regions 2, may_raise;
+    /// In a handler: whether the exception is of this class (or of one in a tuple).
+    PyCatch "py.catch": 1 -> 1, regions 0, may_raise;
+    /// In a handler: the exception.
+    PyCaught "py.caught": 0 -> 1, regions 0, reads;
+    /// `raise x`; without operand the exception being handled again.
+    PyRaise "py.raise": (0+) -> 0, regions 0, may_raise exits;
+    /// `for item in iter`: operands are iter, inits…; region `^(item, carried…)` yields carried…, as `break` and
+    /// `continue` do.
     PyFor "py.for": (1+) -> (0+), regions 1, may_raise;
 
     // ---- scf: structured control flow, every stage ------------------------------------------
     /// Two regions, each yielding the results (or leaving).
     ScfIf "scf.if": 1 -> (0+), regions 2, pure;
-    /// `for i in range(lo, hi, step)`: operands lo, hi, step, inits…; region `^(i, carried…)` yields carried….
+    /// `for i in range(lo, hi, step)`: operands lo, hi, step, inits…; region `^(i, carried…)` yields carried…, as `break`
+    /// and `continue` do.
     ScfFor "scf.for": (3+) -> (0+), regions 1, pure;
+    /// Repeats: operands are inits…; region `^(carried…)` yields (or continues with) carried…. Only `break`, with the
+    /// results, ends it.
+    ScfLoop "scf.loop": (0+) -> (0+), regions 1, pure;
+    /// Runs its region once; `yield` or `break` gives the results.
+    ScfBlock "scf.block": 0 -> (0+), regions 1, pure;
+    /// A body, and a handler that is entered when the body raises. Both yield nothing: values pass through cells.
+    ScfTry "scf.try": 0 -> 0, regions 2, pure;
+    /// In a handler: whether the exception is of one of these classes (numbers of `ExcClass`).
+    ScfCatch "scf.catch" { classes: Vec<u32> }: 0 -> 1, regions 0, reads;
+    /// In a handler: raises the exception again.
+    ScfReraise "reraise": 0 -> 0, regions 0, may_raise exits;
+    /// Leaves the `depth`-th loop or block around (0 is the nearest) with its results.
+    Break "break" { depth: u32 }: (0+) -> 0, regions 0, exits;
+    /// Goes to the next turn of the `depth`-th loop or block around, which must be a loop, with what it carries.
+    Continue "continue" { depth: u32 }: (0+) -> 0, regions 0, exits;
+    /// A memory cell for a value, with its first content.
+    CellNew "scf.cell": 1 -> 1, regions 0, writes;
+    /// What a cell holds.
+    CellGet "scf.get": 1 -> 1, regions 0, reads;
+    /// Puts a value into a cell: operands are value, cell.
+    CellSet "scf.set": 2 -> 0, regions 0, writes;
+    /// Calls a function of the module.
+    Call "scf.call" { function: String }: (0+) -> (0+), regions 0, reads writes may_raise;
     /// Ends a region with its results.
     Yield "yield": (0+) -> 0, regions 0, exits;
     /// Leaves the function (in a kernel: this work-item).
@@ -199,6 +261,25 @@ ops! {
     NtLoad "nt.load" { wrap: bool }: (1+) -> 1, regions 0, reads;
     /// Writes one element: value, tensor, i64 indices….
     NtStore "nt.store" { wrap: bool }: (2+) -> 0, regions 0, writes;
+    /// The index (i64), counted from the front, if it is one of an axis of operand 1's size; else raises `site` with the
+    /// index as written and the size. `wrap`: negative ones count from the end.
+    NtIndex "nt.index" { wrap: bool, site: u32 }: 2 -> 1, regions 0, may_raise;
+    /// A view: operands are the array, then start and step (i64) of each of its axes. `axes`: for each axis of the result the
+    /// axis of the array it walks along, or -1 for a new one of size 1. The result's sizes are in its type; axes that
+    /// are not walked along stay at their start.
+    NtView "nt.view" { axes: Vec<i32> }: (1+) -> 1, regions 0, pure;
+    /// The array seen with the sizes of the result type, of which it may have fewer: sizes that are 1 at run time
+    /// repeat, others must agree or `site` is raised with the sizes of operands 1….
+    NtExpand "nt.expand" { site: u32 }: (1+) -> 1, regions 0, may_raise;
+    /// A C-ordered array's elements in other sizes, of which there are as many.
+    NtReshape "nt.reshape": 1 -> 1, regions 0, pure;
+    /// New memory, not initialised unless `zero`.
+    NtAlloc "nt.alloc" { zero: bool }: 0 -> 1, regions 0, fresh may_raise;
+    /// Writes every element: operands are the array written and the values, of the same sizes. All values are read
+    /// before the first is written.
+    NtCopy "nt.copy": 2 -> 0, regions 0, reads writes;
+    /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left.
+    NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
 
     // ---- arith: scalars ---------------------------------------------------------------------
     /// A constant of the result's type.
@@ -271,6 +352,14 @@ ops! {
     MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes;
     /// Fresh memory of so many bytes at a place: results pointer and owner.
     MemAlloc "mem.alloc" { at: Place }: 1 -> 2, regions 0, writes may_raise;
+    /// The pointer so many bytes on.
+    MemOffset "mem.offset": 2 -> 1, regions 0, pure;
+    /// The pointer as a number.
+    MemAddress "mem.address": 1 -> 1, regions 0, pure;
+    /// The owner word of a view of the array with this owner word.
+    MemViewOwner "mem.view_owner": 1 -> 1, regions 0, pure;
+    /// Adds one count to an owner.
+    MemRetain "mem.retain": 1 -> 0, regions 0, writes;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The array (pointer, owner, rank sizes, rank byte strides) made valid at a place: results pointer and owner there.
@@ -294,6 +383,11 @@ impl Op {
     /// Part of the name before the dot; the terminators belong to `scf`.
     pub fn dialect(&self) -> &'static str {
         self.name().split_once('.').map_or("scf", |(d, _)| d)
+    }
+
+    /// Whether `break` can leave it: the loops and blocks that exits count.
+    pub fn is_breakable(&self) -> bool {
+        matches!(self, Op::PyFor | Op::ScfFor | Op::ScfLoop | Op::ScfBlock)
     }
 
     /// Whether it ends a region.

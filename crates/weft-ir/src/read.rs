@@ -185,6 +185,12 @@ impl<'t> Reader<'t> {
                 }
                 Ok(Type::Tuple(items.into()))
             }
+            "cell" => {
+                self.expect("<")?;
+                let held = self.ty()?;
+                self.expect(">")?;
+                Ok(Type::Cell(held.into()))
+            }
             "tensor" => self.tensor(),
             _ => Err(self.error("a type")),
         }
@@ -211,6 +217,7 @@ impl<'t> Reader<'t> {
         let layout = match self.word()? {
             "C" => Layout::C,
             "F" => Layout::F,
+            "I" => Layout::I,
             "A" => Layout::A,
             _ => return Err(self.error("a layout")),
         };

@@ -6,47 +6,54 @@
 
 use weft_diag::Span;
 
-/// The class of a raised exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum ExcClass {
-    ValueError,
-    TypeError,
-    IndexError,
-    OverflowError,
-    ZeroDivisionError,
-    UnboundLocalError,
-    UnsupportedError,
+macro_rules! classes {
+    ($($name:ident),* $(,)?) => {
+        /// The class of a raised exception.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)]
+        pub enum ExcClass { $($name),* }
+
+        impl ExcClass {
+            /// Every class; their numbers are their positions.
+            pub const ALL: &'static [ExcClass] = &[$(ExcClass::$name),*];
+
+            /// Python's name of it.
+            pub fn name(self) -> &'static str {
+                match self { $(ExcClass::$name => stringify!($name)),* }
+            }
+        }
+    };
+}
+
+classes! {
+    ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, UnboundLocalError, UnsupportedError, BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, FloatingPointError, ImportError, KeyError, KeyboardInterrupt, LookupError, MemoryError, NameError, NotImplementedError, OSError, RecursionError, RuntimeError, StopIteration, SystemError, UnicodeError, UFuncTypeError,
 }
 
 impl ExcClass {
-    /// Every class.
-    pub const ALL: [ExcClass; 7] = [
-        ExcClass::ValueError,
-        ExcClass::TypeError,
-        ExcClass::IndexError,
-        ExcClass::OverflowError,
-        ExcClass::ZeroDivisionError,
-        ExcClass::UnboundLocalError,
-        ExcClass::UnsupportedError,
-    ];
-
-    /// Python's name of it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ExcClass::ValueError => "ValueError",
-            ExcClass::TypeError => "TypeError",
-            ExcClass::IndexError => "IndexError",
-            ExcClass::OverflowError => "OverflowError",
-            ExcClass::ZeroDivisionError => "ZeroDivisionError",
-            ExcClass::UnboundLocalError => "UnboundLocalError",
-            ExcClass::UnsupportedError => "UnsupportedError",
-        }
-    }
-
     /// The class with this name.
     pub fn from_name(name: &str) -> Option<ExcClass> {
-        ExcClass::ALL.into_iter().find(|c| c.name() == name)
+        ExcClass::ALL.iter().copied().find(|c| c.name() == name)
+    }
+
+    /// The class it derives from; none for the root.
+    pub fn parent(self) -> Option<ExcClass> {
+        use ExcClass::*;
+        Some(match self {
+            BaseException => return None,
+            Exception | KeyboardInterrupt => BaseException,
+            OverflowError | ZeroDivisionError | FloatingPointError => ArithmeticError,
+            IndexError | KeyError => LookupError,
+            UnboundLocalError => NameError,
+            NotImplementedError | RecursionError => RuntimeError,
+            UnicodeError => ValueError,
+            UFuncTypeError => TypeError,
+            _ => Exception,
+        })
+    }
+
+    /// Whether it is `other` or derives from it.
+    pub fn is_a(self, other: ExcClass) -> bool {
+        self == other || self.parent().is_some_and(|p| p.is_a(other))
     }
 }
 

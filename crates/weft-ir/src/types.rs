@@ -158,6 +158,8 @@ pub enum Layout {
     C,
     /// Fortran-contiguous (and not C).
     F,
+    /// Elements of the last axis are next to each other; the other strides are free.
+    I,
     /// Any strides.
     A,
 }
@@ -236,6 +238,8 @@ pub enum Type {
     Owner,
     /// A tuple.
     Tuple(Arc<Vec<Type>>),
+    /// A memory cell that holds a value of this type.
+    Cell(Arc<Type>),
 }
 
 impl Type {
@@ -293,6 +297,7 @@ impl Type {
             Type::Tensor(t) => format!("{}[{}]", t.dtype.numpy_name(), vec![":"; t.rank()].join(", ")),
             Type::Mem(d, _) => format!("pointer to {}", d.numpy_name()),
             Type::Owner => "owner".into(),
+            Type::Cell(t) => format!("variable of {}", t.user_name()),
             Type::Tuple(ts) => {
                 format!("tuple[{}]", ts.iter().map(Type::user_name).collect::<Vec<_>>().join(", "))
             }
@@ -345,6 +350,7 @@ impl fmt::Display for Type {
             Type::Mem(d, Space::Host) => write!(f, "mem<{}, host>", d.name()),
             Type::Mem(d, Space::Global) => write!(f, "mem<{}, global>", d.name()),
             Type::Owner => write!(f, "owner"),
+            Type::Cell(t) => write!(f, "cell<{t}>"),
             Type::Tuple(ts) => {
                 write!(f, "tuple<")?;
                 for (i, t) in ts.iter().enumerate() {

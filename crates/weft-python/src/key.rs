@@ -55,6 +55,7 @@ impl Word {
             Layout::C => 0,
             Layout::F => 1,
             Layout::A => 2,
+            Layout::I => 3,
         };
         Word(
             ARRAY
@@ -105,7 +106,7 @@ impl Word {
                 Type::tensor(TensorType {
                     dims: (0..self.bits(RANK, 6)).map(dim).collect(),
                     dtype,
-                    layout: [Layout::C, Layout::F, Layout::A][self.bits(LAYOUT, 2) as usize % 3],
+                    layout: [Layout::C, Layout::F, Layout::A, Layout::I][self.bits(LAYOUT, 2) as usize],
                     readonly: self.bits(READONLY, 1) == 1,
                     place: place.clone(),
                 })

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use super::api::{self, ClEvent, ClQueue};
 use super::device::OpenClDevice;
 use super::program::OpenClKernel;
-use crate::{Device, Event, EventImpl, HalError, Launch, Queue, QueueOptions, queue};
+use crate::{ArgKind, Device, Event, EventImpl, HalError, Launch, Queue, QueueOptions, queue};
 
 pub(crate) struct OpenClQueue {
     handle: Arc<Handle>,
@@ -119,17 +119,26 @@ impl Queue for OpenClQueue {
         let waits = self.wait_list(waits)?;
         let _arguments = kernel.arguments().lock().unwrap_or_else(PoisonError::into_inner);
         for (i, field) in launch.fields.iter().enumerate() {
-            let (i, bytes) = (i as u32, launch.bytes(field));
+            let i = i as u32;
             // SAFETY: `check_launch` made sure that the bytes are there; the driver copies them. Whether an address is
             // alive is the caller's to know.
             let (call, code) = unsafe {
-                if field.is_pointer {
-                    let address = api::number(bytes) as *const c_void;
-                    let code = (device.usm().clSetKernelArgMemPointerINTEL)(kernel.handle(), i, address);
-                    ("clSetKernelArgMemPointerINTEL", code)
-                } else {
-                    let code = (device.api().clSetKernelArg)(kernel.handle(), i, bytes.len(), bytes.as_ptr().cast());
-                    ("clSetKernelArg", code)
+                match field.kind {
+                    ArgKind::Pointer => {
+                        let address = api::number(launch.bytes(field)) as *const c_void;
+                        let code = (device.usm().clSetKernelArgMemPointerINTEL)(kernel.handle(), i, address);
+                        ("clSetKernelArgMemPointerINTEL", code)
+                    }
+                    ArgKind::Value => {
+                        let bytes = launch.bytes(field);
+                        let code =
+                            (device.api().clSetKernelArg)(kernel.handle(), i, bytes.len(), bytes.as_ptr().cast());
+                        ("clSetKernelArg", code)
+                    }
+                    ArgKind::Local => {
+                        let (size, none) = (field.size as usize, std::ptr::null());
+                        ("clSetKernelArg", (device.api().clSetKernelArg)(kernel.handle(), i, size, none))
+                    }
                 }
             };
             device.check(call, code)?;

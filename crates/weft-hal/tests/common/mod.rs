@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use weft_hal::{ArgField, Device, Event, HalError, Kernel, Launch, Queue, QueueOptions, UsmKind};
+use weft_hal::{ArgField, ArgKind, Device, Event, HalError, Kernel, Launch, Queue, QueueOptions, UsmKind};
 
 /// A packed argument buffer under construction.
 pub struct Args {
@@ -18,14 +18,14 @@ impl Args {
 
     pub fn pointer(self, address: u64) -> Self {
         let mut args = self.bytes(&address.to_ne_bytes());
-        args.fields.last_mut().unwrap().is_pointer = true;
+        args.fields.last_mut().unwrap().kind = ArgKind::Pointer;
         args
     }
 
     pub fn bytes(mut self, value: &[u8]) -> Self {
         self.bytes.resize(self.bytes.len().next_multiple_of(value.len()), 0);
         let (offset, size) = (self.bytes.len() as u32, value.len() as u32);
-        self.fields.push(ArgField { offset, size, is_pointer: false });
+        self.fields.push(ArgField { offset, size, kind: ArgKind::Value });
         self.bytes.extend_from_slice(value);
         self
     }

@@ -140,7 +140,8 @@ fn constant_fits(value: &Const, ty: &Type) -> bool {
     match (value, ty) {
         (Const::None, _) => *ty == Type::NONE,
         (Const::Bool(_), _) => is_condition(ty),
-        (Const::Str(_), _) | (_, Type::Py(Weak::None)) => false,
+        (Const::Str(_) | Const::Ellipsis, _) | (_, Type::Py(Weak::None)) => false,
+        (Const::Complex(..), _) => ty.scalar_dtype().is_some_and(DType::is_complex),
         (Const::Float(_), _) => FLOATS.admits(ty),
         (Const::Int(v), _) => ty.scalar_dtype().is_some_and(|d| match d.int_bounds() {
             Some((lo, hi)) => (lo..=hi).contains(v),

@@ -7,7 +7,7 @@ use crate::site::Site;
 use crate::types::{Dim, TensorType, Type};
 
 pub(super) fn check(m: &Module, f: &Func) -> Checked {
-    let mut ring = Ring { m, f, bound: vec![], rank: None, item: false };
+    let mut ring = Ring { m, f, bound: vec![], rank: None, item: false, around: vec![] };
     for &p in f.params() {
         let symbols = f.ty(p).as_tensor().into_iter().flat_map(|t| &t.dims);
         ring.bound.extend(symbols.filter(|d| matches!(d, Dim::Sym(_))));
@@ -27,6 +27,8 @@ struct Ring<'f> {
     rank: Option<usize>,
     /// Inside a `simt.items`.
     item: bool,
+    /// The loops and blocks around, innermost last.
+    around: Vec<OpId>,
 }
 
 impl Ring<'_> {
@@ -34,14 +36,19 @@ impl Ring<'_> {
         let f = self.f;
         let bound = self.bound.len();
         for &v in &f.region(id).args {
+            self.bind_fresh(v);
             self.symbols(v).map_err(|message| match holder {
                 Some(op) => broken(f, op, "rules.12", message),
                 None => broken_func(f, "rules.12", message),
             })?;
         }
         for &op in &f.region(id).ops {
-            Rule { m: self.m, f, holder, op, data: f.op(op), rank: self.rank, item: self.item }.check()?;
+            let around = &self.around;
+            Rule { m: self.m, f, holder, op, data: f.op(op), rank: self.rank, item: self.item, around }.check()?;
             for &v in &f.op(op).results {
+                if matches!(f.op(op).op.dialect(), "scf") {
+                    self.bind_fresh(v);
+                }
                 self.symbols(v).map_err(|message| broken(f, op, "rules.12", message))?;
             }
             if let Op::ShapeBind { dim } = f.op(op).op {
@@ -52,11 +59,24 @@ impl Ring<'_> {
             if f.op(op).op == Op::NtElementwise {
                 self.rank = f.ty(f.op(op).results[0]).as_tensor().map(TensorType::rank);
             }
+            let breakable = f.op(op).op.is_breakable();
+            if breakable {
+                self.around.push(op);
+            }
             f.op(op).regions.iter().try_for_each(|&r| self.region(r, Some(op)))?;
+            if breakable {
+                self.around.pop();
+            }
             (self.rank, self.item) = outer;
         }
         self.bound.truncate(bound);
         Ok(())
+    }
+
+    /// Symbols that an array passing through control flow, or out of a cell or a call, is the first to have.
+    fn bind_fresh(&mut self, v: ValueId) {
+        let symbols = self.f.ty(v).as_tensor().into_iter().flat_map(|t| &t.dims);
+        self.bound.extend(symbols.filter(|d| matches!(d, Dim::Sym(_))));
     }
 
     fn symbols(&self, v: ValueId) -> Result<(), String> {
@@ -83,6 +103,7 @@ pub(super) struct Rule<'f> {
     pub(super) data: &'f OpData,
     rank: Option<usize>,
     item: bool,
+    around: &'f [OpId],
 }
 
 pub(super) fn is_index(ty: &Type) -> bool {
@@ -150,6 +171,27 @@ impl<'f> Rule<'f> {
                 self.region_args(0, &[vec![index], carried.clone()].concat())?;
                 self.ensure(1, carried == self.types(&self.data.results), "results are not what is carried")
             }
+            ScfLoop => self.region_args(0, &self.types(ins)),
+            ScfBlock => self.region_args(0, &[]),
+            ScfTry => {
+                self.region_args(0, &[])?;
+                self.region_args(1, &[])
+            }
+            Break { depth } => self.exit(*depth, true),
+            Continue { depth } => self.exit(*depth, false),
+            CellNew if typed => {
+                let held = Type::Cell(self.operand(0).clone().into());
+                self.ensure(13, *self.result(0) == held, "the cell holds another type")
+            }
+            CellGet if typed => {
+                let held = Type::Cell(self.result(0).clone().into());
+                self.ensure(13, *self.operand(0) == held, "the cell holds another type")
+            }
+            CellSet if typed => {
+                let held = Type::Cell(self.operand(0).clone().into());
+                self.ensure(13, *self.operand(1) == held, "the cell holds another type")
+            }
+            Call { function } => self.call(function),
             Yield => self.yields(),
             Return if !typed => Ok(()),
             Return => {
@@ -193,6 +235,34 @@ impl<'f> Rule<'f> {
         }
     }
 
+    /// `break` brings the results of what it leaves, `continue` what the loop carries.
+    fn exit(&self, depth: u32, leaves: bool) -> Checked {
+        // The structure ring has checked that there are so many.
+        let Some(&target) = self.around.iter().rev().nth(depth as usize) else { return Ok(()) };
+        let target = self.f.op(target);
+        let want = match (&target.op, leaves) {
+            (Op::ScfBlock, false) => return Err(self.fail(1, "continues a block")),
+            (Op::ScfLoop, false) => self.types(&target.operands),
+            _ => self.types(&target.results),
+        };
+        let found = self.types(&self.data.operands);
+        self.ensure(1, found == want, &format!("leaves with {}, not {}", list(&found), list(&want)))
+    }
+
+    fn call(&self, function: &str) -> Checked {
+        let Some(callee) = self.m.func(function).filter(|f| !f.kernel) else {
+            return Err(self.fail(11, format!("the module has no function @{function}")));
+        };
+        let want: Vec<&Type> = callee.params().iter().map(|&v| callee.ty(v)).collect();
+        let found = self.types(&self.data.operands);
+        // Each function has its own symbols: sizes are compared where values are used.
+        let same = found.len() == want.len() && found.iter().zip(&want).all(|(a, b)| like(a, b));
+        self.ensure(11, same, &format!("passes {}, the function takes {}", list(&found), list(&want)))?;
+        let found = self.types(&self.data.results);
+        let same = found.len() == callee.results.len() && found.iter().zip(&callee.results).all(|(a, b)| like(a, b));
+        self.ensure(11, same, "the results are not the function's")
+    }
+
     /// `yield` fits the op that holds its region.
     fn yields(&self) -> Checked {
         // The structure ring refuses a yield in a function's body.
@@ -201,6 +271,7 @@ impl<'f> Rule<'f> {
         let found = self.types(&self.data.operands);
         let results = self.types(&holder.results);
         let want: Vec<Type> = match holder.op {
+            Op::ScfLoop => self.types(&holder.operands).into_iter().cloned().collect(),
             Op::NtElementwise => results.iter().filter_map(|t| t.as_tensor()).map(|t| Type::Num(t.dtype)).collect(),
             _ => results.into_iter().cloned().collect(),
         };
@@ -250,6 +321,45 @@ impl<'f> Rule<'f> {
                 self.ensure(9, !t.readonly, "the array is read-only")?;
                 self.indices(t, &ins[2..])?;
                 self.ensure(9, *self.operand(0) == Type::Num(t.dtype), "the value is not the array's element")
+            }
+            NtIndex { site, .. } => {
+                self.site(*site)?;
+                let index = self.operand(0);
+                self.ensure(9, is_index(index) && self.operand(1) == index, "an index and a size of one type")?;
+                self.ensure(9, self.result(0) == index, "the result is no index")
+            }
+            NtView { axes } => {
+                let t = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                self.ensure(14, ins.len() == 1 + 2 * t.rank(), "a start and a step for each axis")?;
+                self.ensure(14, ins[1..].iter().all(|&v| *self.f.ty(v) == Type::I64), "starts and steps are i64")?;
+                self.ensure(14, axes.len() == to.rank() && t.dtype == to.dtype, "the axes are not the result's")?;
+                let known = |&a: &i32| a == -1 || (a >= 0 && (a as usize) < t.rank());
+                self.ensure(14, axes.iter().all(known), "the array has no such axis")
+            }
+            NtExpand { site } => {
+                self.site(*site)?;
+                let from = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                self.ensure(14, from.rank() <= to.rank() && from.dtype == to.dtype, "expands to fewer dimensions")
+            }
+            NtReshape => {
+                let from = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                let fits = from.dtype == to.dtype && [from.layout, to.layout] == [crate::Layout::C; 2];
+                self.ensure(14, fits, "only C-ordered arrays are reshaped")
+            }
+            NtCopy => {
+                let to = self.tensor(14, self.operand(0))?;
+                let from = self.tensor(14, self.operand(1))?;
+                self.ensure(14, !to.readonly, "the array is read-only")?;
+                self.ensure(14, from.dims == to.dims && from.dtype == to.dtype, "sizes or dtypes differ")
+            }
+            NtReduce { axes, .. } => {
+                let from = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                let left = from.dims.iter().enumerate().filter(|(k, _)| !axes.contains(&(*k as u32)));
+                self.ensure(14, left.map(|(_, d)| d).eq(&to.dims), "the result's sizes are not those left")
             }
             _ => Ok(()),
         }
@@ -307,6 +417,14 @@ impl<'f> Rule<'f> {
         let want: Vec<&Type> = callee.params().iter().map(|&v| callee.ty(v)).collect();
         let found = self.types(&ins[dims..]);
         self.ensure(11, found == want, &format!("passes {}, the kernel takes {}", list(&found), list(&want)))
+    }
+}
+
+/// Equal but for sizes.
+fn like(a: &Type, b: &Type) -> bool {
+    match (a.as_tensor(), b.as_tensor()) {
+        (Some(a), Some(b)) => TensorType { dims: b.dims.clone(), ..a.clone() } == *b && a.rank() == b.rank(),
+        _ => a == b,
     }
 }
 

@@ -102,6 +102,7 @@ impl<'f> Ring<'f> {
     fn type_allowed(&self, ty: &Type) -> bool {
         match (self.stage, ty) {
             (Stage::Py, _) => *ty == Type::Untyped,
+            (_, Type::Cell(held)) => !matches!(**held, Type::Cell(_)) && self.type_allowed(held),
             (Stage::Loops, _) => matches!(ty, Type::Num(_) | Type::Mem(..) | Type::Owner),
             (_, Type::Tuple(items)) => items.iter().all(|t| self.type_allowed(t)),
             _ => matches!(ty, Type::Py(_) | Type::Num(_) | Type::Tensor(_)),
@@ -114,7 +115,7 @@ impl<'f> Ring<'f> {
         // Sizes are known everywhere; what refine merely mentions is not touched.
         let operands = match data.op {
             Op::NtDim { .. } => return Ok(()),
-            Op::NtRefine { .. } => &data.operands[..1],
+            Op::NtRefine { .. } | Op::NtExpand { .. } => &data.operands[..1],
             _ => &data.operands[..],
         };
         let mut places =
@@ -124,7 +125,9 @@ impl<'f> Ring<'f> {
             return Err(broken(self.f, id, "stage.4", format!("arrays at {first} and at {other}")));
         }
         let here = around.place.unwrap_or(&Place::Host);
-        let touches = !matches!(data.op, Op::NtRefine { .. });
+        let metadata = [Op::NtReshape].contains(&data.op)
+            || matches!(data.op, Op::NtRefine { .. } | Op::NtExpand { .. } | Op::NtView { .. });
+        let touches = !metadata;
         if touches && !self.f.kernel && first != here {
             return Err(broken(self.f, id, "stage.5", format!("an op on arrays at {first} runs at {here}")));
         }

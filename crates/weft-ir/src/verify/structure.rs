@@ -12,7 +12,7 @@ pub(super) fn check(f: &Func) -> Checked {
         placed: vec![false; f.ops.len()],
         held: vec![false; f.regions.len()],
     };
-    ring.region(f.body, None, Exits { return_: true, yield_: false })
+    ring.region(f.body, None, Exits { return_: true, yield_: false, around: 0, handler: false })
 }
 
 /// Which terminators may stand in a region besides `raise`.
@@ -20,6 +20,10 @@ pub(super) fn check(f: &Func) -> Checked {
 struct Exits {
     return_: bool,
     yield_: bool,
+    /// Loops and blocks around that `break` may leave.
+    around: u32,
+    /// Inside the handler of a `try`.
+    handler: bool,
 }
 
 struct Ring<'f> {
@@ -99,6 +103,8 @@ impl Ring<'_> {
         let allowed = match op {
             Op::Return => exits.return_,
             Op::Yield => exits.yield_,
+            Op::Break { depth } | Op::Continue { depth } => *depth < exits.around,
+            Op::ScfReraise => exits.handler,
             _ => true,
         };
         if !allowed {
@@ -129,11 +135,15 @@ impl Ring<'_> {
             }
         }
         let isolated = matches!(data.op, Op::NtElementwise | Op::EnvRegion { .. });
+        // Parallel items and whole-array bodies are left by `raise` only.
+        let parallel = matches!(data.op, Op::ParFor { .. } | Op::SimtItems);
         let return_ = exits.return_ && !isolated && !matches!(data.op, Op::ParFor { .. });
+        let around = if isolated || parallel { 0 } else { exits.around + u32::from(data.op.is_breakable()) };
         let outer =
             if isolated { std::mem::replace(&mut self.visible, vec![false; self.f.values.len()]) } else { vec![] };
-        for &r in &data.regions {
-            self.region(r, Some(id), Exits { return_, yield_: true })?;
+        for (i, &r) in data.regions.iter().enumerate() {
+            let handler = exits.handler || i == 1 && matches!(data.op, Op::ScfTry | Op::PyTry);
+            self.region(r, Some(id), Exits { return_, yield_: true, around, handler })?;
         }
         if isolated {
             self.visible = outer;

@@ -18,6 +18,8 @@ pub(super) enum Abs {
     Function(String),
     /// `range(lo, hi, step)`.
     Range(Box<[Abs; 3]>),
+    /// `lower:upper:step` in an index; absent parts are None.
+    Slice(Box<[Abs; 3]>),
     /// A name no path, or not every path, has assigned.
     Unbound(String),
 }
@@ -50,6 +52,7 @@ impl Infer<'_> {
             }
             Abs::Function(name) => format!("the function {name}"),
             Abs::Range(_) => "range".into(),
+            Abs::Slice(_) => "slice".into(),
             Abs::Unbound(name) => format!("the unassigned name {name}"),
         }
     }
@@ -111,6 +114,7 @@ pub(super) fn const_type(c: &Const) -> Option<Type> {
         Const::Float(_) => Type::PYFLOAT,
         Const::Bool(_) => Type::PYBOOL,
         Const::None => Type::NONE,
-        Const::Str(_) => return None,
+        Const::Complex(..) => Type::Py(Weak::Complex),
+        Const::Str(_) | Const::Ellipsis => return None,
     })
 }

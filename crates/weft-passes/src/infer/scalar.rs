@@ -286,8 +286,13 @@ impl Infer<'_> {
             Abs::Tuple(items) => Some(!items.is_empty()),
             Abs::Function(_) => Some(true),
             Abs::Unbound(name) => return Err(self.unbound(name)),
-            Abs::Range(_) => return Err(self.refuse("the truth value of a range is not supported yet")),
+            Abs::Const(Const::Complex(re, im)) => Some(*re != 0.0 || *im != 0.0),
+            Abs::Const(Const::Ellipsis) => Some(true),
             Abs::Value(_) => None,
+            other => {
+                let what = self.describe(other);
+                return Err(self.refuse(format!("the truth value of a {what} is not supported yet")));
+            }
         };
         if let Some(b) = known {
             return Ok(Abs::Const(Const::Bool(b)));
