@@ -1,14 +1,32 @@
-"""What the runtime costs on every device there is: launches, waits, allocations; and memory over many cycles."""
+"""What the runtime costs on every device there is: launches, waits, allocations; and memory over many cycles.
 
+A launch from Python is compared with the driver's own `cuLaunchKernel` in a loop of machine code, turn by turn. Peers run in
+turns with it where they are installed. Each turn starts with nothing pending, and is short enough that no queue is full.
+"""
+
+import random
 import resource
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import weft
-from measure import Result, result, turns
-from weft import tensor
+from measure import Result, result
+from runtime_peers import peers
+from weft import _core, tensor
 
-CALLS = 500
-ROUNDS = 21
+CALLS = 200
+ROUNDS = 51
 CYCLES = 20_000
+MIB = 1 << 20
+
+# The least that a kernel with three arrays can be.
+EMPTY_PTX = """
+.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c) { ret; }
+"""
 
 
 @weft.kernel
@@ -16,6 +34,40 @@ def nothing(a, b, c):
     i = weft.get_global_id(0)
     if i < 0:
         c[i] = a[i] + b[i]
+
+
+class Contender(NamedTuple):
+    """`seconds(calls)` is how long one call takes on average; `settle` ends what it left pending."""
+
+    seconds: Callable[[int], float]
+    settle: Callable[[], Any]
+
+
+def in_python(run: Callable[[], Any], settle: Callable[[], Any]) -> Contender:
+    """Calls from a Python loop, by the clock: all of them are work of this thread."""
+
+    def seconds(calls: int) -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            run()
+        return (time.perf_counter() - start) / calls
+
+    return Contender(seconds, settle)
+
+
+def turns(contenders: dict[str, Contender]) -> dict[str, list[float]]:
+    """Times of each contender, one for each round; the order changes from round to round."""
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    for contender in contenders.values():
+        contender.seconds(3)  # compiles, and fills caches
+        contender.settle()
+    order = list(contenders)
+    for _ in range(ROUNDS):
+        random.shuffle(order)
+        for name in order:
+            samples[name].append(contenders[name].seconds(CALLS))
+            contenders[name].settle()
+    return samples
 
 
 def run() -> list[Result]:
@@ -33,13 +85,35 @@ def of(device: weft.Device) -> list[Result]:
         launch(a, b, c)
         queue.wait()
 
+    ours = "launch of a kernel with three arrays, from Python"
+    drivers = "cuLaunchKernel with three arrays, in a loop of machine code"
+    native_pool = "1 MiB from the pool and back, in a loop of machine code"
     contenders = {
-        "launch of a kernel with three arrays": lambda: launch(a, b, c),
-        "launch and wait": wait,
-        "1 MiB from the pool and back": lambda: weft.memory.DeviceMemory(1 << 20, queue=queue),
+        ours: in_python(lambda: launch(a, b, c), queue.wait),
+        "launch and wait": in_python(wait, queue.wait),
+        "1 MiB from the pool and back, from Python": in_python(
+            lambda: weft.memory.DeviceMemory(MIB, queue=queue), queue.wait
+        ),
+        native_pool: Contender(lambda calls: _core._pool_seconds(queue, MIB, calls), queue.wait),
     }
-    samples = turns(contenders, ROUNDS, CALLS)
-    rows = [result(f"{place}: {name}", "µs", samples[name], 1e6) for name in contenders]
+    if device.backend == "cuda":
+        program = weft.program.create_program_from_ptx(queue, EMPTY_PTX)
+        kernel = program.get_kernel("nothing")
+        contenders[drivers] = Contender(
+            lambda calls: kernel._driver_launch_seconds(64, (a, b, c), calls) or 0.0, queue.wait
+        )
+        contenders["launch of a PTX kernel with three arrays, with its event, from Python"] = in_python(
+            lambda: kernel.launch(64, (a, b, c)), queue.wait
+        )
+        contenders |= {name: in_python(*peer) for name, peer in peers()}
+    samples = turns(contenders)
+    rows = []
+    for name, times in samples.items():
+        budget = {"at_most": 0.5} if name == native_pool else {}
+        rows.append(result(f"{place}: {name}", "µs", times, 1e6, **budget))
+    if drivers in samples:
+        beyond = [mine - bare for mine, bare in zip(samples[ours], samples[drivers])]
+        rows.append(result(f"{place}: launch from Python beyond cuLaunchKernel", "µs", beyond, 1e6, at_most=1.5))
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(CYCLES):
@@ -50,3 +124,9 @@ def of(device: weft.Device) -> list[Result]:
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     rows.append(result(f"{place}: memory grown over {CYCLES:,} allocate, launch, free", "KiB", [float(grown)]))
     return rows
+
+
+if __name__ == "__main__":
+    from measure import table
+
+    print(table(run()))

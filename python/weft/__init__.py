@@ -7,8 +7,8 @@
     with weft.device_context("cuda"):       # offloaded: copied in, run, copied back
         z = f(x, y)
 
-Modules: `weft.tensor` (arrays on devices), `weft.memory` (bytes on devices), `weft.config` (settings),
-`weft.errors` (exception classes).
+Modules: `weft.tensor` (arrays on devices), `weft.memory` (bytes on devices), `weft.types` (signatures),
+`weft.config` (settings), `weft.errors` (exception classes).
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from weft._placement import (
     devices,
     get_global_id,
     get_global_size,
+    placement,
     select_device,
 )
-from weft._ranges import NdRange, Range, call_kernel
+from weft._ranges import NdRange, Range, call_kernel, call_kernel_async
 from weft._timer import Timer
 from weft.errors import (
     CompileError,
@@ -48,7 +49,7 @@ from weft.errors import (
 )
 
 if TYPE_CHECKING:
-    from weft import compat, memory, program, tensor, utils
+    from weft import compat, memory, program, tensor, types, utils
 
 __version__: str = _core.__version__
 
@@ -77,6 +78,7 @@ __all__ = [
     "WeftError",
     "WeftInternalError",
     "call_kernel",
+    "call_kernel_async",
     "compat",
     "config",
     "current_queue",
@@ -90,17 +92,19 @@ __all__ = [
     "kernel",
     "memory",
     "njit",
+    "placement",
     "program",
     "reset_global_queue",
     "select_device",
     "set_global_queue",
     "tensor",
     "trace",
+    "types",
     "utils",
 ]
 
 
-_SUBMODULES = {"compat", "memory", "program", "tensor", "utils"}
+_SUBMODULES = {"compat", "memory", "program", "tensor", "types", "utils"}
 
 
 def __getattr__(name: str) -> Any:

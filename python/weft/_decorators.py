@@ -10,10 +10,13 @@ import difflib
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from weft import _core, _source
-from weft.errors import UnsupportedError
+from weft import _binding, _core, _source
+from weft.errors import TypingError, UnsupportedError
+
+if TYPE_CHECKING:
+    from weft.types import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,22 +70,18 @@ def _function(decorator: str, function: Any) -> FunctionType:
     if isinstance(function, (staticmethod, classmethod)):
         raise TypeError(f"put {decorator} below @{type(function).__name__}, nearest to the function")
     if not isinstance(function, FunctionType):
-        if isinstance(function, str):
-            raise UnsupportedError(
-                f"{decorator} with a signature is not supported yet: leave it out, types come from the first call"
-            )
         raise TypeError(f"{decorator} decorates a Python function, not {type(function).__name__}")
     return function
 
 
 def _parameters(function: FunctionType) -> list[str]:
     code = function.__code__
-    if code.co_flags & 0x0C:  # CO_VARARGS | CO_VARKEYWORDS
+    if code.co_flags & _binding.VARKEYWORDS:
         raise UnsupportedError(
-            f"`{function.__name__}` ({code.co_filename}:{code.co_firstlineno}) has a * or ** parameter, which is not "
+            f"`{function.__name__}` ({code.co_filename}:{code.co_firstlineno}) has a ** parameter, which is not "
             "supported: name each parameter"
         )
-    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    return _binding.parameters(function)
 
 
 def _make(cls: Any, decorator: str, function: Any, source: str | None, options: dict[str, Any]) -> Any:
@@ -94,21 +93,76 @@ def _make(cls: Any, decorator: str, function: Any, source: str | None, options: 
     return functools.update_wrapper(made, plain)
 
 
+def _compile(dispatcher: _core.Dispatcher, signature: Any) -> None:
+    """Compiles for a signature now. Calls with other types compile when they come."""
+    from weft import types
+
+    given = types.parse(signature)
+    parameters = _parameters(dispatcher.py_func)
+    if len(given.arguments) != len(parameters):
+        raise TypeError(
+            f"the signature {signature} has {len(given.arguments)} arguments, and `{dispatcher.py_func.__name__}` has "
+            f"{len(parameters)} parameters"
+        )
+    returned = dispatcher._compile([argument.describe() for argument in given.arguments])
+    if given.result is not None and not _agree(given.result.describe(), returned):
+        raise TypingError(
+            f"the signature {signature} says that `{dispatcher.py_func.__name__}` returns {given.result}, and it "
+            f"returns {_spelled(returned)}"
+        )
+
+
+def _agree(said: tuple[Any, ...], found: tuple[Any, ...]) -> bool:
+    if said[0] == "tuple" or found[0] == "tuple":
+        parts = zip(said[1:], found[1:])
+        return said[0] == found[0] and len(said) == len(found) and all(_agree(a, b) for a, b in parts)
+    if said[0] == "array" or found[0] == "array":
+        return said[:3] == found[:3]
+    # Python's numbers and NumPy's of the same width have one name in signatures.
+    return said[1] == found[1]
+
+
+def _spelled(described: tuple[Any, ...]) -> str:
+    kind, *rest = described
+    if kind == "tuple":
+        return f"Tuple({', '.join(map(_spelled, rest))})"
+    if kind == "array":
+        return f"{rest[0]}[{', '.join(':' * rest[1])}]"
+    return rest[0] or "none"
+
+
 @overload
 def njit(function: F, /, *, source: str | None = None, **options: Any) -> F: ...
 @overload
-def njit(function: None = None, /, *, source: str | None = None, **options: Any) -> Callable[[F], F]: ...
+def njit(
+    signature: str | tuple[Any, ...] | list[Any] | Signature | None = None,
+    /,
+    *,
+    source: str | None = None,
+    **options: Any,
+) -> Callable[[F], F]: ...
 
 
 def njit(function: Any = None, /, *, source: str | None = None, **options: Any) -> Any:
     """Compiles a function for the types it is called with.
 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
-    has not kept it. Options: `parallel="auto"`, `boundscheck=True`, `nogil=None`, `cache=True`, `inline`.
+    has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`), or a list of them, is compiled for at once.
+    Options: `parallel="auto"`, `boundscheck=True`, `nogil=None`, `cache=True`, `inline`.
     """
     _check_options("weft.njit", options)
     if function is None:
         return lambda function: _make(_core.Dispatcher, "weft.njit", function, source, options)
+    if isinstance(function, (str, tuple, list)) or type(function).__module__ == "weft.types":
+        signatures = function if isinstance(function, list) else [function]
+
+        def decorate(function: Any) -> Any:
+            made = _make(_core.Dispatcher, "weft.njit", function, source, options)
+            for signature in signatures:
+                _compile(made, signature)
+            return made
+
+        return decorate
     return _make(_core.Dispatcher, "weft.njit", function, source, options)
 
 

@@ -13,6 +13,9 @@ from weft.errors import DeviceError
 _current: ContextVar[_core.Queue] = ContextVar("weft.device_context")
 _core.set_context_variable(_current)
 
+_by_context: ContextVar[bool] = ContextVar("weft.placement", default=False)
+_core.set_placement_variable(_by_context)
+
 
 class device_context:
     """`with weft.device_context(where):` offloads jitted calls on NumPy arrays to a device.
@@ -37,6 +40,32 @@ class device_context:
 
     def __repr__(self) -> str:
         return f"weft.device_context({self.queue.device.filter_string!r})"
+
+
+class placement:
+    """`with weft.placement("context"):` lets arrays meet that share a context, though not a queue.
+
+    A call, a launch or a tensor operation then runs on the queue of its first array argument, which reads the others where
+    they are. `"queue"`, the rule everywhere else, refuses them. For this thread and this async task only.
+    """
+
+    def __init__(self, rule: str) -> None:
+        if rule not in ("queue", "context"):
+            raise ValueError(f'a placement rule is "queue" or "context", not {rule!r}')
+        self.rule = rule
+        self._tokens: list[Token[bool]] = []
+
+    def __enter__(self) -> placement:
+        self._tokens.append(_by_context.set(self.rule == "context"))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _by_context.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"weft.placement({self.rule!r})"
 
 
 def current_queue() -> _core.Queue | None:

@@ -75,6 +75,17 @@ class NdRange:
         return f"weft.NdRange({tuple(self.global_range)}, {tuple(self.local_range)})"
 
 
+def _launcher(kernel: _core.Kernel, size: Any) -> _core.Launcher:
+    """`kernel[size]`, for every way to write a size."""
+    if isinstance(size, NdRange):
+        return kernel[tuple(size.global_range), tuple(size.local_range)]
+    return kernel[tuple(size) if isinstance(size, Range) else size]
+
+
+def _refuse(name: str, kernel: Any) -> TypeError:
+    return TypeError(f"{name} launches a @weft.kernel or a kernel of weft.program, not {type(kernel).__name__}")
+
+
 def call_kernel(kernel: Any, size: Any, /, *args: Any) -> None:
     """Launches a kernel over a `Range`, an `NdRange` or a size: `call_kernel(f, Range(n), a, b)` is `f[n](a, b)`.
 
@@ -83,9 +94,23 @@ def call_kernel(kernel: Any, size: Any, /, *args: Any) -> None:
     if isinstance(kernel, _core.ProgramKernel):
         kernel.launch(size, args, sync=True)
     elif isinstance(kernel, _core.Kernel):
-        if isinstance(size, NdRange):
-            kernel[tuple(size.global_range), tuple(size.local_range)](*args)
-        else:
-            kernel[tuple(size) if isinstance(size, Range) else size](*args)
+        _launcher(kernel, size)(*args)
     else:
-        raise TypeError(f"call_kernel launches a @weft.kernel or a kernel of weft.program, not {type(kernel).__name__}")
+        raise _refuse("call_kernel", kernel)
+
+
+def call_kernel_async(kernel: Any, size: Any, wait_for: Any, /, *args: Any) -> _core.Event:
+    """`call_kernel` after some events (one, several or None), returning the event of the launch.
+
+        first = weft.call_kernel_async(f, weft.Range(n), None, a, b)
+        last = weft.call_kernel_async(g, weft.Range(n), [first], b, c)
+        last.wait()
+
+    What shares data is in order without any of that. The runtime keeps the arrays for as long as the launch needs them.
+    NumPy arrays, which a device context copies there and back, hold their results on return.
+    """
+    if isinstance(kernel, _core.ProgramKernel):
+        return kernel.launch(size, args, wait_for=wait_for)
+    if isinstance(kernel, _core.Kernel):
+        return _launcher(kernel, size)._start(args, wait_for)
+    raise _refuse("call_kernel_async", kernel)

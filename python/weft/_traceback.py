@@ -1,6 +1,6 @@
 """Exceptions of compiled code, with a traceback entry at the user's own expression.
 
-In come a class name, a message and a place; out comes the exception as if that expression had raised it. The entry is
+In come a class, a message and a place; out comes the exception as if that expression had raised it. The entry is
 a frame of a stub whose only statement is a `raise`, compiled with the user's file name, lines and columns.
 """
 
@@ -28,10 +28,18 @@ def _stub(place: Place, function: str) -> CodeType:
     return code.replace(co_name=function, co_qualname=function)
 
 
-def exception(class_name: str, message: str, place: Place | None, function: str) -> BaseException:
-    """The exception `class_name(message)`, raised at `place` in `function`."""
-    cls: Any = getattr(builtins, class_name, None) or getattr(errors, class_name)
-    made: BaseException = cls(message)
+def _class(name: str) -> Any:
+    if name == "UFuncTypeError":
+        from numpy._core._exceptions import UFuncTypeError
+
+        return UFuncTypeError
+    return getattr(builtins, name, None) or getattr(errors, name)
+
+
+def exception(class_: Any, message: str, place: Place | None, function: str) -> BaseException:
+    """The exception `class_(message)`, raised at `place` in `function`. A class of ours or Python's is named by a str."""
+    cls = _class(class_) if isinstance(class_, str) else class_
+    made: BaseException = cls(message) if message else cls()
     if place is None:
         return made
     stub = FunctionType(_stub(place, function), {"exception": made})

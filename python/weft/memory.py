@@ -23,9 +23,8 @@ from operator import add
 from typing import Any, NamedTuple
 
 from weft import _core, errors
-from weft._core import Queue
+from weft._core import DeviceMemory, HostMemory, Queue, SharedMemory
 from weft._global_queue import Place as _Place
-from weft._global_queue import queue_for_new_array
 
 __all__ = [
     "DeviceMemory",
@@ -39,49 +38,6 @@ __all__ = [
     "stats",
     "trim",
 ]
-
-
-def _queue(queue: _Place, source: Any) -> Queue | None:
-    """The queue of new memory: the one named, else where new arrays go. An object that has memory has its own."""
-    if queue is None and hasattr(source, "__sycl_usm_array_interface__"):
-        return None
-    return queue_for_new_array(queue, None)
-
-
-class DeviceMemory(_core.Memory):
-    """`DeviceMemory(nbytes, *, alignment=0, queue=None)`: memory of the device itself.
-
-    Made of an object that has device memory, it is that memory; `copy=True` copies from any kind and device.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, nbytes: Any, *, alignment: int = 0, queue: _Place = None, copy: bool = False) -> DeviceMemory:
-        return super().__new__(cls, nbytes, "device", alignment, _queue(queue, nbytes), copy)
-
-
-class SharedMemory(_core.Memory):
-    """`SharedMemory(nbytes, *, alignment=0, queue=None)`: memory that device and host see, moved by the driver.
-
-    Made of an object that has shared memory, it is that memory; `copy=True` copies from any kind and device.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, nbytes: Any, *, alignment: int = 0, queue: _Place = None, copy: bool = False) -> SharedMemory:
-        return super().__new__(cls, nbytes, "shared", alignment, _queue(queue, nbytes), copy)
-
-
-class HostMemory(_core.Memory):
-    """`HostMemory(nbytes, *, alignment=0, queue=None)`: memory of the host that the device sees.
-
-    Made of an object that has host memory, it is that memory; `copy=True` copies from any kind and device.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, nbytes: Any, *, alignment: int = 0, queue: _Place = None, copy: bool = False) -> HostMemory:
-        return super().__new__(cls, nbytes, "host", alignment, _queue(queue, nbytes), copy)
 
 
 # The names dpctl has for them.

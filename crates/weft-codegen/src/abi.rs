@@ -1,7 +1,8 @@
 //! The binary interface between compiled code and the runtime: layouts that object code in caches relies on.
 //!
 //! A specialisation is an [`Entry`]. It reads parameter `k` from `args[k]` and writes result `k` to `ret[k]`, in 8-byte slots
-//! (an f32 in the low 4 bytes, a bool as 0 or 1, a `mem` as its address, an `owner` as its word). It returns 0, or 1 when
+//! (an f32 in the low 4 bytes, a bool as 0 or 1, a c64 as its two parts, a `mem` as its address, an `owner` as its word; a
+//! c128 takes two slots, real part first). It returns 0, or 1 when
 //! it raised: then `ctx.exc` says what. The runtime is reached only through [`RuntimeTable`], which grows at its end; a
 //! change of any layout here changes [`RuntimeTable::VERSION`], which is part of every cache key.
 //!
@@ -9,6 +10,8 @@
 //! error is the runtime's own); compiled code then returns 1 at once. Owners that it held are the runtime's to release.
 
 use std::ffi::c_void;
+
+use weft_ir::ExcClass;
 
 /// A compiled function.
 pub type Entry = unsafe extern "C" fn(ctx: *mut CallCtx, args: *const u64, ret: *mut u64) -> u32;
@@ -31,8 +34,11 @@ pub struct ExcRecord {
 }
 
 impl ExcRecord {
-    /// The site of an error that the runtime keeps in its own call state.
+    /// The site of an error that the runtime keeps in its own call state; the first word of `args` is its class.
     pub const RUNTIME: u32 = u32::MAX;
+
+    /// The classes that errors of the runtime have for handlers.
+    pub const RUNTIME_CLASSES: [ExcClass; 3] = [ExcClass::MemoryError, ExcClass::KeyboardInterrupt, ExcClass::Exception];
 }
 
 impl Default for ExcRecord {
@@ -51,7 +57,12 @@ pub struct CallCtx {
     pub call: *mut c_void,
     /// What was raised, if the status says so.
     pub exc: ExcRecord,
+    /// The stack may not grow below this address: calls beyond it raise RecursionError. 0 where nothing recurses.
+    pub stack_limit: u64,
 }
+
+/// The bit of a borrowed owner word that says: a view of the argument, not the argument itself.
+pub const VIEW_BIT: u32 = 62;
 
 /// Where memory is: `place` of [`RuntimeTable::alloc`] and [`RuntimeTable::need`].
 pub mod place {
@@ -106,11 +117,37 @@ pub struct RuntimeTable {
         mode: u32,
         out: *mut [u64; 2],
     ) -> u32,
+    /// Adds one count to an owner.
+    pub retain: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
+    /// A new list, with the address of its [`ListHeader`] and its owner in `out`.
+    pub list_new: unsafe extern "C" fn(ctx: *mut CallCtx, words: u64, owners: u64, out: *mut [u64; 2]) -> u32,
+    /// Makes room for so many items.
+    pub list_reserve: unsafe extern "C" fn(ctx: *mut CallCtx, header: *mut ListHeader, items: u64) -> u32,
+    /// Adds a count that memory will hold: the call does not give it back when it fails.
+    pub keep: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
+    /// Drops a count that memory held.
+    pub drop_kept: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
+}
+
+/// A list: items of so many 8-byte words each, in one block of the host pool.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ListHeader {
+    /// Items.
+    pub len: u64,
+    /// Items that there is room for.
+    pub capacity: u64,
+    /// Address of the first item; 0 where there is no room for any.
+    pub items: u64,
+    /// Words of one item.
+    pub words: u64,
+    /// Bit `k`: word `k` of an item is an owner word that holds a count.
+    pub owners: u64,
 }
 
 impl RuntimeTable {
     /// Version of everything in this module.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 3;
 }
 
 impl std::fmt::Debug for RuntimeTable {

@@ -9,6 +9,7 @@ use crate::llvm::fatal::guarded;
 use crate::llvm::loader::LoadedCode;
 use crate::llvm::module::Module;
 use crate::llvm::target::{Emit, Machine, TargetKind};
+use crate::lower::call::write_called;
 use crate::lower::host::{ENTRY, write_entry};
 use crate::lower::kernel::{KernelInfo, kernel_info, write_kernel};
 use crate::lower::{Target, Unit};
@@ -55,7 +56,7 @@ pub struct DeviceCode {
 pub fn compile_host(module: &IrModule, func: &str) -> Result<HostCode> {
     let func = module.func(func).ok_or_else(|| CodegenError::NoFunction(func.into()))?;
     guarded(|| {
-        with_host(module, func, |m, machine, unit| native::finish(m, machine, &unit.math.borrow()))
+        with_host(module, func, |m, machine, unit| native::finish(m, machine, unit))
             .map(|object| HostCode { object })
     })
 }
@@ -94,11 +95,11 @@ pub fn inspect(module: &IrModule, what: &str) -> Result<String> {
     };
     guarded(|| match what.as_str() {
         "llvm" => with_host(module, module.entry(), |m, machine, unit| {
-            native::prepare(m, machine, &unit.math.borrow())?;
+            native::prepare(m, machine, unit)?;
             Ok(m.text())
         }),
         "asm" => with_host(module, module.entry(), |m, machine, unit| {
-            native::prepare(m, machine, &unit.math.borrow())?;
+            native::prepare(m, machine, unit)?;
             let text = machine.emit(m, Emit::Assembly)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
         }),
@@ -119,6 +120,7 @@ fn with_host<T>(ir: &IrModule, func: &Func, finish: impl FnOnce(&Module, &Machin
     let module = Module::new(&context, &func.name, &machine);
     let unit = Unit { ir, module: &module, target: Target::Native, math: Default::default() };
     write_entry(&unit, func)?;
+    write_called(&unit, func)?;
     check(&module)?;
     finish(&module, &machine, &unit)
 }

@@ -29,6 +29,7 @@
 pub mod abi;
 mod compile;
 pub mod error;
+mod helpers;
 mod libc_shim;
 pub mod llvm;
 mod lower;

@@ -15,73 +15,42 @@ use crate::llvm::module::{Linkage, Module, Place};
 use crate::llvm::symbols;
 use crate::llvm::target::host_cpu;
 use crate::llvm::{Type, Value};
+use weft_ir::MathFn;
+use weft_ir::math::By;
 
-macro_rules! functions {
-    ($($variant:ident $name:literal $arity:literal,)*) => {
-        /// A function that has no instruction: computed by libmvec, libdevice or OpenCL.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(missing_docs)]
-        pub enum MathFn { $($variant),* }
+/// The C function for a width (`sinf` for 32).
+pub fn c_name(f: MathFn, bits: u32) -> String {
+    format!("{}{}", f.name(), if bits == 32 { "f" } else { "" })
+}
 
-        impl MathFn {
-            /// Every function.
-            pub const ALL: &'static [MathFn] = &[$(MathFn::$variant),*];
+/// The name lowering calls (`weft.sin.f64`).
+fn scalar_name(f: MathFn, bits: u32) -> String {
+    format!("weft.{}.f{bits}", f.name())
+}
 
-            /// C's name of the f64 function.
-            pub fn name(self) -> &'static str {
-                match self { $(MathFn::$variant => $name),* }
-            }
-
-            /// Number of arguments.
-            pub fn arity(self) -> usize {
-                match self { $(MathFn::$variant => $arity),* }
-            }
-        }
+/// libmvec's name for this process's width (`_ZGVeN8v_sin`).
+pub fn vector_name(f: MathFn, bits: u32) -> String {
+    let isa = match host_cpu().vector_bits {
+        512 => 'e',
+        256 => 'd',
+        _ => 'b',
     };
+    format!("_ZGV{isa}N{}{}_{}", lanes(bits), "v".repeat(f.arity()), c_name(f, bits))
 }
 
-functions! {
-    Sin "sin" 1, Cos "cos" 1, Tan "tan" 1, Asin "asin" 1, Acos "acos" 1, Atan "atan" 1, Atan2 "atan2" 2,
-    Sinh "sinh" 1, Cosh "cosh" 1, Tanh "tanh" 1, Asinh "asinh" 1, Acosh "acosh" 1, Atanh "atanh" 1,
-    Exp "exp" 1, Exp2 "exp2" 1, Expm1 "expm1" 1, Log "log" 1, Log2 "log2" 1, Log10 "log10" 1, Log1p "log1p" 1,
-    Pow "pow" 2, Cbrt "cbrt" 1, Hypot "hypot" 2, Erf "erf" 1, Erfc "erfc" 1,
+/// The name of the routine for half as many lanes, made from the whole one (`weft.half.sin.f32`).
+fn half_name(f: MathFn, bits: u32) -> String {
+    format!("weft.half.{}.f{bits}", f.name())
 }
 
-impl MathFn {
-    /// The C function for a width (`sinf` for 32).
-    pub fn c_name(self, bits: u32) -> String {
-        format!("{}{}", self.name(), if bits == 32 { "f" } else { "" })
+/// The attribute that tells LLVM's vectoriser about the variants.
+fn variant_attribute(f: MathFn, bits: u32) -> String {
+    let (parameters, scalar) = ("v".repeat(f.arity()), scalar_name(f, bits));
+    let mut all = format!("_ZGV_LLVM_N{}{parameters}_{scalar}({})", lanes(bits), vector_name(f, bits));
+    if bits == 32 {
+        all += &format!(",_ZGV_LLVM_N{}{parameters}_{scalar}({})", lanes(64), half_name(f, bits));
     }
-
-    /// The name lowering calls (`weft.sin.f64`).
-    pub(crate) fn scalar_name(self, bits: u32) -> String {
-        format!("weft.{}.f{bits}", self.name())
-    }
-
-    /// libmvec's name for this process's width (`_ZGVeN8v_sin`).
-    pub fn vector_name(self, bits: u32) -> String {
-        let isa = match host_cpu().vector_bits {
-            512 => 'e',
-            256 => 'd',
-            _ => 'b',
-        };
-        format!("_ZGV{isa}N{}{}_{}", lanes(bits), "v".repeat(self.arity()), self.c_name(bits))
-    }
-
-    /// The name of the routine for half as many lanes, made from the whole one (`weft.half.sin.f32`).
-    fn half_name(self, bits: u32) -> String {
-        format!("weft.half.{}.f{bits}", self.name())
-    }
-
-    /// The attribute that tells LLVM's vectoriser about the variants.
-    fn variant_attribute(self, bits: u32) -> String {
-        let (parameters, scalar) = ("v".repeat(self.arity()), self.scalar_name(bits));
-        let mut all = format!("_ZGV_LLVM_N{}{parameters}_{scalar}({})", lanes(bits), self.vector_name(bits));
-        if bits == 32 {
-            all += &format!(",_ZGV_LLVM_N{}{parameters}_{scalar}({})", lanes(64), self.half_name(bits));
-        }
-        all
-    }
+    all
 }
 
 /// Lanes of a vector of floats of so many bits, in this process.
@@ -89,15 +58,17 @@ pub fn lanes(bits: u32) -> u32 {
     host_cpu().vector_bits / bits
 }
 
-/// Whether `name` is a libm function of the table.
+/// Whether `name` is a libm function of the table, of floats or of complex numbers.
 pub(crate) fn is_scalar_symbol(name: &str) -> bool {
-    MathFn::ALL.iter().any(|f| name.strip_prefix(f.name()).is_some_and(|rest| rest.is_empty() || rest == "f"))
+    let is = |f: &MathFn, name: &str| name.strip_prefix(f.name()).is_some_and(|rest| rest.is_empty() || rest == "f");
+    let complex = |f: &MathFn| f.has_complex() && name.strip_prefix('c').is_some_and(|name| is(f, name));
+    MathFn::ALL.iter().any(|f| is(f, name) || complex(f))
 }
 
 /// Whether `name` is a libmvec routine of the table, in any width.
 pub(crate) fn is_vector_symbol(name: &str) -> bool {
     let Some((kind, function)) = name.strip_prefix("_ZGV").and_then(|rest| rest.split_once('_')) else { return false };
-    matches!(kind.as_bytes().first(), Some(b'b' | b'c' | b'd' | b'e')) && is_scalar_symbol(function)
+    matches!(kind.as_bytes().first(), Some(b'b' | b'c' | b'd' | b'e')) && MathFn::ALL.iter().any(|f| f.by() == By::Vector && [64, 32].iter().any(|&bits| c_name(*f, bits) == function))
 }
 
 /// The math functions that one native module calls.
@@ -110,10 +81,10 @@ impl Calls {
     /// Calls a function of the table on floats of so many bits.
     pub(crate) fn call(&mut self, module: &Module, b: &Builder, f: MathFn, bits: u32, args: &[Value]) -> Value {
         let scalar = module.context.float(bits);
-        let (callee, ty) = declare(module, &f.scalar_name(bits), scalar, f.arity());
+        let (callee, ty) = declare(module, &scalar_name(f, bits), scalar, f.arity());
         let call = b.call(ty, callee, args);
         if symbols::has_libmvec() {
-            b.call_attribute(call, "vector-function-abi-variant", &f.variant_attribute(bits));
+            b.call_attribute(call, "vector-function-abi-variant", &variant_attribute(f, bits));
         }
         if !self.used.contains(&(f, bits)) {
             self.used.push((f, bits));
@@ -131,7 +102,7 @@ impl Calls {
             vectors.push(vector_routine(module, f, bits).0);
             if bits == 32 {
                 let half = module.context.vector(module.context.float(bits), lanes(64));
-                vectors.push(declare(module, &f.half_name(bits), half, f.arity()).0);
+                vectors.push(declare(module, &half_name(f, bits), half, f.arity()).0);
             }
         }
         module.keep(&vectors);
@@ -141,12 +112,12 @@ impl Calls {
     pub(crate) fn define(&self, module: &Module) {
         module.release_kept();
         for &(f, bits) in &self.used {
-            for (name, width) in [(f.scalar_name(bits), 1), (f.half_name(bits), lanes(64))] {
+            for (name, width) in [(scalar_name(f, bits), 1), (half_name(f, bits), lanes(64))] {
                 if let Some(function) = module.find(&name).filter(|&f| !module.remove_if_unused(f)) {
                     write_body(module, function, f, bits, width);
                 }
             }
-            if let Some(whole) = module.find(&f.vector_name(bits)) {
+            if let Some(whole) = module.find(&vector_name(f, bits)) {
                 module.remove_if_unused(whole);
             }
         }
@@ -161,7 +132,7 @@ fn write_body(module: &Module, function: Value, f: MathFn, bits: u32, width: u32
     let args: Vec<Value> = (0..f.arity() as u32).map(|i| b.param(function, i)).collect();
     let all = lanes(bits);
     let result = if !symbols::has_libmvec() {
-        let (libm, ty) = declare(module, &f.c_name(bits), module.context.float(bits), f.arity());
+        let (libm, ty) = declare(module, &c_name(f, bits), module.context.float(bits), f.arity());
         b.call(ty, libm, &args)
     } else {
         let (routine, ty) = vector_routine(module, f, bits);
@@ -175,7 +146,7 @@ fn write_body(module: &Module, function: Value, f: MathFn, bits: u32, width: u32
 
 fn vector_routine(module: &Module, f: MathFn, bits: u32) -> (Value, Type) {
     let vector = module.context.vector(module.context.float(bits), lanes(bits));
-    declare(module, &f.vector_name(bits), vector, f.arity())
+    declare(module, &vector_name(f, bits), vector, f.arity())
 }
 
 /// Declares a function of `arity` values of one type that touches no memory and always returns.
@@ -200,8 +171,8 @@ mod tests {
     #[test]
     fn names_follow_the_vector_abi() {
         let n = lanes(64);
-        assert!(MathFn::Sin.vector_name(64).ends_with(&format!("N{n}v_sin")));
-        assert!(MathFn::Pow.vector_name(32).ends_with(&format!("N{}vv_powf", 2 * n)));
+        assert!(vector_name(MathFn::Sin, 64).ends_with(&format!("N{n}v_sin")));
+        assert!(vector_name(MathFn::Pow, 32).ends_with(&format!("N{}vv_powf", 2 * n)));
     }
 
     #[test]
@@ -209,10 +180,10 @@ mod tests {
         if !symbols::has_libmvec() {
             return;
         }
-        for f in MathFn::ALL {
+        for &f in MathFn::ALL.iter().filter(|f| f.by() == By::Vector) {
             for bits in [32, 64] {
-                assert!(symbols::address(&f.vector_name(bits)).is_some(), "{}", f.vector_name(bits));
-                assert!(symbols::address(&f.c_name(bits)).is_some(), "{}", f.c_name(bits));
+                assert!(symbols::address(&vector_name(f, bits)).is_some(), "{}", vector_name(f, bits));
+                assert!(symbols::address(&c_name(f, bits)).is_some(), "{}", c_name(f, bits));
             }
         }
     }

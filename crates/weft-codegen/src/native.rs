@@ -5,20 +5,21 @@ use crate::llvm::loader::check_symbols;
 use crate::llvm::module::Module;
 use crate::llvm::optimise;
 use crate::llvm::target::{Emit, Machine};
-use crate::mvec::Calls;
+use crate::lower::Unit;
 
 /// Optimises and writes an object whose undefined symbols are all in the closed list.
-pub(crate) fn finish(module: &Module, machine: &Machine, math: &Calls) -> Result<Vec<u8>> {
-    prepare(module, machine, math)?;
+pub(crate) fn finish(module: &Module, machine: &Machine, unit: &Unit) -> Result<Vec<u8>> {
+    prepare(module, machine, unit)?;
     let object = machine.emit(module, Emit::Object)?;
     check_symbols(&object)?;
     Ok(object)
 }
 
 /// Everything before code generation.
-pub(crate) fn prepare(module: &Module, machine: &Machine, math: &Calls) -> Result<()> {
+pub(crate) fn prepare(module: &Module, machine: &Machine, unit: &Unit) -> Result<()> {
+    let math = unit.math.borrow();
     math.declare_vectors(module);
-    optimise::run(module, machine, optimise::NATIVE)?;
+    optimise::run(module, machine, if unit.checks_in_loops() { optimise::NATIVE_LOOPS } else { optimise::NATIVE })?;
     math.define(module);
     Ok(())
 }

@@ -13,14 +13,15 @@ use crate::llvm::module::{Linkage, Module};
 use crate::llvm::optimise;
 use crate::llvm::target::{Emit, Machine};
 use crate::lower::kernel::Query;
-use crate::mvec::MathFn;
+use crate::mvec::c_name;
+use weft_ir::MathFn;
 
 /// Calling convention of a PTX kernel.
 pub(crate) const KERNEL: u32 = 71;
 
 /// libdevice's name of a function.
 pub(crate) fn libdevice_name(f: MathFn, bits: u32) -> String {
-    format!("__nv_{}", f.c_name(bits))
+    format!("__nv_{}", c_name(f, bits))
 }
 
 /// The global id or size along x, y or z, as i64.

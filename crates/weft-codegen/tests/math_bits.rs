@@ -128,14 +128,14 @@ fn serial_sums_keep_their_order() {
 
 #[test]
 fn math_loops_are_vectorised_without_a_scalar_tail() {
-    if weft_codegen::mvec::MathFn::Sin.vector_name(64).starts_with("_ZGVb") {
+    if weft_codegen::mvec::vector_name(weft_ir::MathFn::Sin, 64).starts_with("_ZGVb") {
         return; // Two lanes: nothing to see.
     }
     for (t, bits) in [("f64", 64), ("f32", 32)] {
         let text = elementwise(t, &format!("%s = math.sin(%x) : {t} %r = arith.mul(%s, %y) : {t}"));
         let llvm = inspect(&module(&text), "llvm").unwrap();
         let lanes = weft_codegen::mvec::lanes(bits);
-        let routine = weft_codegen::mvec::MathFn::Sin.vector_name(bits);
+        let routine = weft_codegen::mvec::vector_name(weft_ir::MathFn::Sin, bits);
         assert!(llvm.contains(&format!("@{routine}(<{lanes} x ")), "{llvm}");
         let loops = llvm.split("define internal i32 @weft.chunk").nth(1).unwrap().split("\n}").next().unwrap();
         assert!(!loops.contains("call float @weft.sin") && !loops.contains("call double @weft.sin"), "{llvm}");

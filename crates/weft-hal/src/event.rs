@@ -11,6 +11,11 @@ pub trait EventImpl: Send + Sync + Any {
     /// Whether the operation is over, well or badly.
     fn is_complete(&self) -> bool;
 
+    /// Whether it is known, without asking a driver, that the operation is over and went well.
+    fn is_known_complete(&self) -> bool {
+        false
+    }
+
     /// Blocks until the operation is over; a failure of the operation, or of an earlier one that the driver reports
     /// only now, is the error.
     fn wait(&self) -> Result<(), HalError>;
@@ -51,6 +56,11 @@ impl Event {
         self.0.is_complete()
     }
 
+    /// Whether it is known, without asking a driver, that the operation is over and went well. Costs nothing.
+    pub fn is_known_complete(&self) -> bool {
+        self.0.is_known_complete()
+    }
+
     /// Blocks until the operation is over.
     pub fn wait(&self) -> Result<(), HalError> {
         self.0.wait()
@@ -64,6 +74,11 @@ impl Event {
     /// When the operation was handed to the device, on the clock of [`Event::profiling`], where the driver says.
     pub fn submitted(&self) -> Option<u64> {
         self.0.submitted()
+    }
+
+    /// Whether the two are clones of one event.
+    pub fn is_same(&self, other: &Event) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The backend's own event, if it is of that type.
@@ -84,6 +99,10 @@ struct Ready(Option<(u64, u64)>);
 
 impl EventImpl for Ready {
     fn is_complete(&self) -> bool {
+        true
+    }
+
+    fn is_known_complete(&self) -> bool {
         true
     }
 

@@ -88,13 +88,18 @@ pub trait Queue: Send + Sync {
 
     /// [`Queue::launch`] for a caller that hardly ever looks at the event. It stands for this launch and, where the queue
     /// is in order, may stand for what comes after it too, up to the moment at which somebody first asks about it: a driver
-    /// that wants to be told of an event when it is made is then not told of any.
+    /// that wants to be told of an event when it is made is then not told of any. Several launches may have one event.
     ///
     /// # Safety
     /// As for [`Queue::launch`].
     unsafe fn launch_unwatched(&self, launch: &Launch<'_>, waits: &[Event]) -> Result<Event, HalError> {
         // SAFETY: passed on to the caller.
         unsafe { self.launch(launch, waits) }
+    }
+
+    /// Whether so much may be pending that the next operation has to wait for room.
+    fn may_be_full(&self) -> bool {
+        true
     }
 
     /// The driver's own launch, `count` times over, with nothing of ours between the calls: what benchmarks compare

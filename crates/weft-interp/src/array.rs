@@ -50,6 +50,16 @@ impl Memory {
         Ok(())
     }
 
+    /// Owners that are left.
+    pub fn owners(&self) -> usize {
+        self.0.count.get()
+    }
+
+    /// A number that differs between blocks by more than their sizes.
+    pub fn address(&self) -> i64 {
+        self.0.bytes.borrow().as_ptr() as i64
+    }
+
     /// Whether both are the same block.
     pub fn same(&self, other: &Memory) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
@@ -83,32 +93,14 @@ impl Memory {
         let raw = &bytes[range];
         let mut wide = [0; 16];
         wide[..raw.len()].copy_from_slice(raw);
-        let bits = u128::from_le_bytes(wide);
-        match dtype {
-            DType::Bool => Ok(Scalar::Bool(bits != 0)),
-            DType::F32 => Ok(Scalar::F32(f32::from_bits(bits as u32))),
-            DType::F64 => Ok(Scalar::F64(f64::from_bits(bits as u64))),
-            d if d.is_signed() => {
-                let unused = 128 - 8 * d.size();
-                Ok(Scalar::Int(d, (bits << unused) as i128 >> unused))
-            }
-            d if d.is_unsigned() => Ok(Scalar::Int(d, bits as i128)),
-            d => Err(Failure::fault(format!("the interpreter does not load {}", d.name()))),
-        }
+        Ok(Scalar::from_bits(u128::from_le_bytes(wide), dtype))
     }
 
     /// Writes an element at a byte offset.
     pub fn store(&self, offset: i64, value: Scalar) -> Result<(), Failure> {
         let dtype = value.dtype().ok_or_else(|| Failure::fault("None is no element"))?;
         let range = self.range(offset, dtype.size())?;
-        let bits = match value {
-            Scalar::Bool(v) => v.into(),
-            Scalar::Int(_, v) => v as u128,
-            Scalar::F32(v) => v.to_bits().into(),
-            Scalar::F64(v) => v.to_bits().into(),
-            Scalar::None => 0,
-        };
-        self.0.bytes.borrow_mut()[range].copy_from_slice(&bits.to_le_bytes()[..dtype.size()]);
+        self.0.bytes.borrow_mut()[range].copy_from_slice(&value.to_bits().to_le_bytes()[..dtype.size()]);
         Ok(())
     }
 }
@@ -198,6 +190,10 @@ impl Array {
     pub fn has_layout(&self, layout: Layout) -> bool {
         if layout == Layout::A || self.shape.contains(&0) {
             return true;
+        }
+        if layout == Layout::I {
+            let last = self.shape.iter().zip(&self.strides).next_back();
+            return last.is_none_or(|(&n, &stride)| n == 1 || stride == self.dtype.size() as i64);
         }
         let want = strides_of(&self.shape, self.dtype, layout);
         let mut dims = self.shape.iter().zip(self.strides.iter().zip(&want));

@@ -1,15 +1,35 @@
 //! Running a function: one match per op.
 
-use crate::array::{Memory, indices};
+use crate::array::{Array, Memory, indices};
 use crate::scalar::{Scalar, binary, checked, compare, unary};
 use crate::value::{Failure, Pointer, Value};
+use std::cell::RefCell;
+use std::rc::Rc;
 use weft_ir::attr::{Access, Unit};
-use weft_ir::{DType, Dim, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
+use weft_ir::{DType, Dim, ExcClass, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
 
 /// Runs the entry. Arrays among the arguments are exploded for a module at stage `loops`, whose results come back
 /// exploded too ([`Value::implode`] puts them together).
 pub fn run(m: &Module, args: Vec<Value>) -> Result<Vec<Value>, Failure> {
-    Frame::new(m, m.entry(), explode(m, args))?.call()
+    let mut frame = Frame::new(m, m.entry(), explode(m, args))?;
+    let results = frame.call()?;
+    // A handler may have been entered past releases; what it left behind ends with the call.
+    if m.stage == Stage::Loops && !frame.caught {
+        check_released(&frame.fresh, &results)?;
+    }
+    Ok(results)
+}
+
+/// Of all memory that a program made, as many owners are left as results carry.
+fn check_released(fresh: &[Memory], results: &[Value]) -> Result<(), Failure> {
+    for memory in fresh {
+        let carried = results.iter().filter(|v| matches!(v, Value::Owner(m) if m.same(memory))).count();
+        if memory.owners() != carried {
+            let message = format!("memory with {} owners left, of which {carried} are returned", memory.owners());
+            return Err(Failure::fault(message));
+        }
+    }
+    Ok(())
 }
 
 /// Runs a kernel that is the entry once per work-item, row-major. At stage `loops` it is a host function that holds or
@@ -39,6 +59,22 @@ fn explode(m: &Module, args: Vec<Value>) -> Vec<Value> {
 pub(crate) enum Flow {
     Yield(Vec<Value>),
     Return(Vec<Value>),
+    /// Out of the loop or block so many further out.
+    Break(u32, Vec<Value>),
+    /// To the next turn of the loop so many further out.
+    Continue(u32, Vec<Value>),
+}
+
+/// Calls inside calls that are run; deeper ones are a fault. Compiled code goes on until its stack ends.
+const MAX_DEPTH: usize = 50;
+
+/// A flow as the region around a loop or block sees it.
+fn outwards(flow: Flow) -> Flow {
+    match flow {
+        Flow::Break(depth, values) => Flow::Break(depth - 1, values),
+        Flow::Continue(depth, values) => Flow::Continue(depth - 1, values),
+        other => other,
+    }
 }
 
 /// A function being run.
@@ -55,6 +91,14 @@ pub(crate) struct Frame<'m> {
     item: Vec<i64>,
     /// Size of the launch, before stage `loops`.
     launch: Vec<i64>,
+    /// Exceptions being handled, innermost last.
+    handled: Vec<(u32, Vec<u64>)>,
+    /// Whether any exception was handled so far.
+    caught: bool,
+    /// Memory that was made so far, at stage `loops`.
+    fresh: Vec<Memory>,
+    /// How many calls this one is inside of.
+    depth: usize,
 }
 
 type Done<T = ()> = Result<T, Failure>;
@@ -69,6 +113,10 @@ impl<'m> Frame<'m> {
             position: vec![],
             item: vec![],
             launch: vec![],
+            handled: vec![],
+            caught: false,
+            fresh: vec![],
+            depth: 0,
         };
         if args.len() != f.params().len() {
             let message = format!("@{} takes {} arguments, not {}", f.name, f.params().len(), args.len());
@@ -84,7 +132,7 @@ impl<'m> Frame<'m> {
     fn call(&mut self) -> Done<Vec<Value>> {
         match self.region(self.f.body, vec![])? {
             Flow::Return(values) => Ok(values),
-            Flow::Yield(_) => Err(Failure::fault("a function yields")),
+            _ => Err(Failure::fault("a function is left without a return")),
         }
     }
 
@@ -116,6 +164,17 @@ impl<'m> Frame<'m> {
         self.values[v.index()] = Some(value);
     }
 
+    /// Binds the symbols of an array that came through control flow to its sizes.
+    fn bind_sizes(&mut self, v: ValueId, value: &Value) {
+        if let (Some(t), Value::Array(a)) = (self.f.ty(v).as_tensor(), value) {
+            for (d, &n) in t.dims.iter().zip(&a.shape) {
+                if let Dim::Sym(s) = d {
+                    self.symbols[*s as usize] = Some(n);
+                }
+            }
+        }
+    }
+
     pub(crate) fn operand(&self, op: OpId, i: usize) -> Done<&Value> {
         self.get(self.f.op(op).operands[i])
     }
@@ -136,6 +195,7 @@ impl<'m> Frame<'m> {
         let data = self.f.region(id);
         // The body's arguments are the parameters, which have their values already.
         for (&v, arg) in data.args.iter().zip(args) {
+            self.bind_sizes(v, &arg);
             self.set(v, arg);
         }
         for &op in &data.ops {
@@ -152,6 +212,8 @@ impl<'m> Frame<'m> {
         let results = match &data.op {
             Op::Yield => return Ok(Some(Flow::Yield(self.operands(&data.operands)?))),
             Op::Return => return Ok(Some(Flow::Return(self.operands(&data.operands)?))),
+            Op::Break { depth } => return Ok(Some(Flow::Break(*depth, self.operands(&data.operands)?))),
+            Op::Continue { depth } => return Ok(Some(Flow::Continue(*depth, self.operands(&data.operands)?))),
             Op::Raise { site } => {
                 let args = self.operands(&data.operands)?;
                 let args = args.iter().map(|v| Ok(v.scalar()?.raise_bits())).collect::<Done<Vec<u64>>>()?;
@@ -170,10 +232,27 @@ impl<'m> Frame<'m> {
                 Flow::Yield(values) => values,
                 leave => return Ok(Some(leave)),
             },
+            Op::ScfLoop => match self.endless_loop(id)? {
+                Flow::Yield(values) => values,
+                leave => return Ok(Some(leave)),
+            },
+            Op::ScfBlock => match self.region(data.regions[0], vec![])? {
+                Flow::Yield(values) | Flow::Break(0, values) => values,
+                leave => return Ok(Some(outwards(leave))),
+            },
+            Op::ScfTry => match self.guarded(id)? {
+                Flow::Yield(values) => values,
+                leave => return Ok(Some(leave)),
+            },
+            Op::ScfReraise => {
+                let (site, args) = self.exception()?.clone();
+                return Err(Failure::Raised { site, args });
+            }
+            Op::Call { function } => self.called(id, function)?,
             Op::NtElementwise => self.elementwise(id)?,
             Op::EnvRegion { .. } => match self.region(data.regions[0], self.operands(&data.operands)?)? {
                 Flow::Yield(values) => values,
-                Flow::Return(_) => return Err(Failure::fault("a return out of an env.region")),
+                _ => return Err(Failure::fault("an env.region is left from inside")),
             },
             Op::ParFor { .. } | Op::SimtItems => {
                 let sizes = self.operands(&data.operands)?.iter().map(Value::int).collect::<Done<Vec<i64>>>()?;
@@ -190,6 +269,22 @@ impl<'m> Frame<'m> {
                 let callee = self.m.func(kernel).ok_or_else(|| Failure::fault(format!("no kernel @{kernel}")))?;
                 Frame::new(self.m, callee, args)?.call()?
             }
+            Op::CellNew => vec![Value::Cell(Rc::new(RefCell::new(self.operand(id, 0)?.clone())))],
+            Op::CellGet => {
+                let held = self.operand(id, 0)?.cell()?.borrow().clone();
+                vec![held]
+            }
+            Op::CellSet => {
+                let value = self.operand(id, 0)?.clone();
+                self.operand(id, 1)?.cell()?.replace(value);
+                vec![]
+            }
+            Op::ScfCatch { classes } => {
+                let class = self.m.sites.get(self.exception()?.0 as usize).map(|s| s.class);
+                let wanted = classes.iter().filter_map(|&n| ExcClass::ALL.get(n as usize));
+                let fits = class.is_some_and(|class| wanted.into_iter().any(|&w| class.is_a(w)));
+                vec![Value::Scalar(Scalar::Bool(fits))]
+            }
             _ => self.leaf(id).map_err(|failure| match failure {
                 Failure::Fault(message) => Failure::Fault(format!("{} in @{}: {message}", data.op.name(), self.f.name)),
                 raised => raised,
@@ -198,7 +293,11 @@ impl<'m> Frame<'m> {
         if results.len() != data.results.len() {
             return Err(Failure::fault(format!("{} gave {} results", data.op.name(), results.len())));
         }
+        let binds = data.op.dialect() == "scf";
         for (&v, value) in data.results.iter().zip(results) {
+            if binds {
+                self.bind_sizes(v, &value);
+            }
             self.set(v, value);
         }
         Ok(None)
@@ -217,12 +316,61 @@ impl<'m> Frame<'m> {
             let mut args = vec![Value::Scalar(Scalar::Int(dtype, i))];
             args.append(&mut carried);
             match self.region(data.regions[0], args)? {
-                Flow::Yield(values) => carried = values,
-                leave => return Ok(leave),
+                Flow::Yield(values) | Flow::Continue(0, values) => carried = values,
+                Flow::Break(0, values) => return Ok(Flow::Yield(values)),
+                leave => return Ok(outwards(leave)),
             }
             i += step;
         }
         Ok(Flow::Yield(carried))
+    }
+
+    fn endless_loop(&mut self, id: OpId) -> Done<Flow> {
+        let data = self.f.op(id);
+        let mut carried = self.operands(&data.operands)?;
+        loop {
+            match self.region(data.regions[0], carried)? {
+                Flow::Yield(values) | Flow::Continue(0, values) => carried = values,
+                Flow::Break(0, values) => return Ok(Flow::Yield(values)),
+                leave => return Ok(outwards(leave)),
+            }
+        }
+    }
+
+    /// `scf.try`.
+    fn guarded(&mut self, id: OpId) -> Done<Flow> {
+        let data = self.f.op(id);
+        let position = self.position.clone();
+        match self.region(data.regions[0], vec![]) {
+            Err(Failure::Raised { site, args }) => {
+                self.position = position;
+                self.caught = true;
+                self.handled.push((site, args));
+                let flow = self.region(data.regions[1], vec![]);
+                self.handled.pop();
+                flow
+            }
+            other => other,
+        }
+    }
+
+    /// The exception that the handler around is for.
+    fn exception(&self) -> Done<&(u32, Vec<u64>)> {
+        self.handled.last().ok_or_else(|| Failure::fault("no exception is being handled"))
+    }
+
+    /// `scf.call`.
+    fn called(&mut self, id: OpId, function: &str) -> Done<Vec<Value>> {
+        let callee = self.m.func(function).ok_or_else(|| Failure::fault(format!("no function @{function}")))?;
+        let mut frame = Frame::new(self.m, callee, self.operands(&self.f.op(id).operands)?)?;
+        frame.depth = self.depth + 1;
+        if frame.depth > MAX_DEPTH {
+            return Err(Failure::fault("calls are nested too deeply for the interpreter"));
+        }
+        let results = frame.call();
+        self.caught |= frame.caught;
+        self.fresh.append(&mut frame.fresh);
+        results
     }
 
     /// Ops without regions and without control flow.
@@ -260,8 +408,26 @@ impl<'m> Frame<'m> {
             },
             Op::SimtGlobalId { dim } => one(Scalar::i64(self.of_launch(&self.item, *dim)?)),
             Op::SimtGlobalSize { dim } => one(Scalar::i64(self.of_launch(&self.launch, *dim)?)),
+            Op::NtIndex { wrap, site } => {
+                let (i, n) = (self.operand(id, 0)?.int()?, self.operand(id, 1)?.int()?);
+                let at = if *wrap && i < 0 { i + n } else { i };
+                if !(0..n).contains(&at) {
+                    return Err(Failure::Raised { site: *site, args: vec![i as u64, n as u64] });
+                }
+                one(Scalar::Int(result_dtype()?, at.into()))
+            }
+            Op::NtWeaken => vec![self.operand(id, 0)?.clone()],
+            Op::NtNull => {
+                let ty = self.f.ty(data.results[0]);
+                let t = ty.as_tensor().ok_or_else(|| Failure::fault(format!("{ty} is no array type")))?;
+                let shape: Vec<i64> =
+                    t.dims.iter().map(|d| if let Dim::Const(n) = d { *n as i64 } else { 0 }).collect();
+                let strides = vec![0; t.rank()];
+                vec![Value::Array(Array { memory: Memory::borrowed(vec![]), offset: 0, dtype: t.dtype, shape, strides })]
+            }
             op if op.dialect() == "nt" || matches!(op, Op::EnvTransfer { .. }) => self.nt(id)?,
             op if op.dialect() == "mem" => self.mem(id)?,
+            Op::Bits => one(Scalar::from_bits(scalar(0)?.to_bits(), result_dtype()?)),
             op if matches!(op.dialect(), "arith" | "math") => match data.operands.len() {
                 1 => one(unary(op, scalar(0)?)?),
                 _ => one(binary(op, scalar(0)?, scalar(1)?)?),
@@ -300,7 +466,30 @@ impl<'m> Frame<'m> {
             Op::MemAlloc { .. } => {
                 let bytes = self.operand(id, 0)?.int()?;
                 let bytes = usize::try_from(bytes).map_err(|_| Failure::fault(format!("{bytes} bytes asked for")))?;
-                self.made(id, Memory::fresh(bytes), 0)?
+                let memory = Memory::fresh(bytes);
+                self.fresh.push(memory.clone());
+                self.made(id, memory, 0)?
+            }
+            Op::MemNull => {
+                let nothing = Memory::borrowed(vec![]);
+                self.made(id, nothing, 0)?
+            }
+            Op::MemOffset => {
+                let p = pointer(0)?;
+                let offset = p.offset + self.operand(id, 1)?.int()?;
+                vec![Value::Pointer(Pointer { offset, ..p })]
+            }
+            Op::MemAddress => {
+                let p = pointer(0)?;
+                vec![Value::Scalar(Scalar::i64(p.memory.address() + p.offset))]
+            }
+            Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
+            Op::MemRetain => {
+                let Value::Owner(memory) = self.operand(id, 0)? else {
+                    return Err(Failure::fault("a count of no owner"));
+                };
+                memory.share();
+                vec![]
             }
             Op::MemRelease => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {
@@ -313,6 +502,9 @@ impl<'m> Frame<'m> {
                 let p = pointer(0)?;
                 // As for env.transfer: a copy to read, the array itself to write.
                 let memory = if *mode == Access::Read { p.memory.copy() } else { p.memory.share() };
+                if *mode == Access::Read {
+                    self.fresh.push(memory.clone());
+                }
                 self.made(id, memory, p.offset)?
             }
             _ => return Err(Failure::fault("the interpreter does not know the op")),

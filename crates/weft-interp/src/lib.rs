@@ -17,7 +17,9 @@
 #![deny(missing_docs)]
 
 pub mod array;
+pub mod complex;
 pub mod exec;
+mod math;
 mod nt;
 pub mod scalar;
 pub mod text;

@@ -1,11 +1,11 @@
 //! Whole-array ops, and transfers between places.
 
-use crate::array::{Array, indices};
+use crate::array::{Array, indices, strides_of};
 use crate::exec::{Flow, Frame};
 use crate::scalar::Scalar;
 use crate::value::{Failure, Value};
 use weft_ir::attr::Access;
-use weft_ir::{Op, OpId, TensorType, ValueId};
+use weft_ir::{Layout, Op, OpId, TensorType, ValueId};
 
 impl<'m> Frame<'m> {
     fn tensor_type(&self, v: ValueId) -> Result<&'m TensorType, Failure> {
@@ -64,6 +64,45 @@ impl<'m> Frame<'m> {
         Ok(index)
     }
 
+    /// `nt.view`: start and step of each axis move the offset and the strides.
+    fn view(&self, id: OpId, axes: &[i32]) -> Result<Array, Failure> {
+        let data = self.f.op(id);
+        let a = self.operand(id, 0)?.array()?;
+        let shape = self.shape_of(self.tensor_type(data.results[0])?)?;
+        let parts: Vec<i64> = data.operands[1..].iter().map(|&v| self.get(v)?.int()).collect::<Result<_, _>>()?;
+        let mut view = Array { shape, strides: vec![], ..a.clone() };
+        for (axis, part) in parts.chunks(2).enumerate() {
+            view.offset += part[0] * a.strides[axis];
+        }
+        for &axis in axes {
+            view.strides.push(match usize::try_from(axis) {
+                Ok(axis) => parts[2 * axis + 1] * a.strides[axis],
+                Err(_) => 0,
+            });
+        }
+        Ok(view)
+    }
+
+    /// `nt.expand`: sizes of 1 repeat.
+    fn expand(&self, id: OpId, site: u32) -> Result<Array, Failure> {
+        let data = self.f.op(id);
+        let a = self.operand(id, 0)?.array()?;
+        let shape = self.shape_of(self.tensor_type(data.results[0])?)?;
+        let skip = shape.len() - a.shape.len();
+        let mut strides = vec![0; skip];
+        for (k, (&n, &stride)) in a.shape.iter().zip(&a.strides).enumerate() {
+            if n != shape[skip + k] && n != 1 {
+                let mut args = vec![];
+                for &v in &data.operands[1..] {
+                    args.extend(self.get(v)?.array()?.shape.iter().map(|&n| n as u64));
+                }
+                return Err(Failure::Raised { site, args });
+            }
+            strides.push(if n == shape[skip + k] { stride } else { 0 });
+        }
+        Ok(Array { shape, strides, ..a.clone() })
+    }
+
     /// Ops without regions.
     pub(crate) fn nt(&mut self, id: OpId) -> Result<Vec<Value>, Failure> {
         let data = self.f.op(id);
@@ -83,6 +122,48 @@ impl<'m> Frame<'m> {
                     return Err(Failure::Raised { site: *site, args });
                 }
                 vec![Value::Array(a.clone())]
+            }
+            Op::NtIndex { wrap, site } => {
+                let (i, n) = (self.operand(id, 0)?.int()?, self.operand(id, 1)?.int()?);
+                let at = if *wrap && i < 0 { i + n } else { i };
+                if !(0..n).contains(&at) {
+                    return Err(Failure::Raised { site: *site, args: vec![i as u64, n as u64] });
+                }
+                one(Scalar::i64(at))
+            }
+            Op::NtView { axes } => vec![Value::Array(self.view(id, axes)?)],
+            Op::NtExpand { site } => vec![Value::Array(self.expand(id, *site)?)],
+            Op::NtReshape => {
+                let a = self.operand(id, 0)?.array()?.clone();
+                let t = self.tensor_type(data.results[0])?;
+                let shape = self.shape_of(t)?;
+                if shape.iter().product::<i64>() != a.shape.iter().product::<i64>() || !a.has_layout(Layout::C) {
+                    return Err(Failure::fault(format!("{:?} reshaped to {shape:?}", a.shape)));
+                }
+                let strides = strides_of(&shape, a.dtype, Layout::C);
+                vec![Value::Array(Array { shape, strides, ..a })]
+            }
+            Op::NtAlloc { zero } => {
+                let t = self.tensor_type(data.results[0])?;
+                let a = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
+                if *zero {
+                    a.memory.set_bytes(vec![0; a.memory.to_bytes().len()]);
+                }
+                vec![Value::Array(a)]
+            }
+            Op::NtCopy => {
+                let to = self.operand(id, 0)?.array()?;
+                let values = match self.operand(id, 1)? {
+                    Value::Array(from) if from.shape != to.shape => {
+                        return Err(Failure::fault(format!("{:?} copied into {:?}", from.shape, to.shape)));
+                    }
+                    Value::Array(from) => from.elements()?,
+                    v => vec![v.scalar()?; indices(&to.shape).count()],
+                };
+                for (index, v) in indices(&to.shape).zip(values) {
+                    to.store(&index, v)?;
+                }
+                vec![]
             }
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
             Op::NtItem => one(self.operand(id, 0)?.array()?.load(&[])?),

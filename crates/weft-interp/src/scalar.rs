@@ -3,26 +3,34 @@
 //! An integer of any width is an `i128` that every operation brings back to its dtype's range, so
 //! wrapping is written once. Weak Python scalars compute as the dtype with their bits.
 
+use crate::complex::Complex;
+use crate::math::Math;
 use crate::value::Failure;
 use weft_ir::attr::{BinOp, CmpOp, Const};
-use weft_ir::{DType, Op};
+use weft_ir::{DType, Op, half};
 
-/// A scalar of a dtype that Weft computes with, or `None`.
+/// A scalar of any dtype, or `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// `bool`, `pybool`.
     Bool(bool),
     /// An integer dtype and a value in its range; `pyint` is an `i64`.
     Int(DType, i128),
+    /// `f16`, by its value.
+    F16(f32),
     /// `f32`.
     F32(f32),
     /// `f64`, `pyfloat`.
     F64(f64),
+    /// `c64`.
+    C64(Complex<f32>),
+    /// `c128`, `pycomplex`.
+    C128(Complex<f64>),
     /// Python's `None`.
     None,
 }
 
-use Scalar::{Bool, F32, F64, Int};
+use Scalar::{Bool, C64, C128, F16, F32, F64, Int};
 
 type Computed = Result<Scalar, Failure>;
 
@@ -37,8 +45,11 @@ impl Scalar {
         match self {
             Bool(_) => Some(DType::Bool),
             Int(d, _) => Some(d),
+            F16(_) => Some(DType::F16),
             F32(_) => Some(DType::F32),
             F64(_) => Some(DType::F64),
+            C64(_) => Some(DType::C64),
+            C128(_) => Some(DType::C128),
             Scalar::None => None,
         }
     }
@@ -56,9 +67,47 @@ impl Scalar {
         match self {
             Bool(v) => v.into(),
             Int(_, v) => v as u64,
-            F32(v) => f64::from(v).to_bits(),
+            F16(v) | F32(v) => f64::from(v).to_bits(),
             F64(v) => v.to_bits(),
+            // No message shows one.
+            C64(_) | C128(_) | Scalar::None => 0,
+        }
+    }
+
+    /// The `f16` nearest to a number.
+    pub fn f16(v: f64) -> Scalar {
+        F16(half::round(v) as f32)
+    }
+
+    /// The bytes of an element, in the low ones of a word.
+    pub fn to_bits(self) -> u128 {
+        let both = |re: u64, im: u64, bits: u32| u128::from(re) | u128::from(im) << bits;
+        match self {
+            Bool(v) => v.into(),
+            Int(_, v) => v as u128,
+            F16(v) => half::to_bits(v.into()).into(),
+            F32(v) => v.to_bits().into(),
+            F64(v) => v.to_bits().into(),
+            C64(z) => both(z.re.to_bits().into(), z.im.to_bits().into(), 32),
+            C128(z) => both(z.re.to_bits(), z.im.to_bits(), 64),
             Scalar::None => 0,
+        }
+    }
+
+    /// The scalar of `dtype` with these bytes.
+    pub fn from_bits(bits: u128, dtype: DType) -> Scalar {
+        match dtype {
+            DType::Bool => Bool(bits as u8 != 0),
+            DType::F16 => F16(half::from_bits(bits as u16) as f32),
+            DType::F32 => F32(f32::from_bits(bits as u32)),
+            DType::F64 => F64(f64::from_bits(bits as u64)),
+            DType::C64 => C64(Complex::new(f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32))),
+            DType::C128 => C128(Complex::new(f64::from_bits(bits as u64), f64::from_bits((bits >> 64) as u64))),
+            d => {
+                let unused = 128 - 8 * d.size();
+                let narrow = bits << unused;
+                Int(d, if d.is_signed() { narrow as i128 >> unused } else { (narrow >> unused) as i128 })
+            }
         }
     }
 
@@ -72,7 +121,7 @@ impl Scalar {
             Const::Float(v) => F64(*v),
             Const::Bool(v) => Bool(*v),
             Const::None => return Ok(Scalar::None),
-            Const::Complex(..) => return Err(Failure::fault("a complex constant")),
+            Const::Complex(re, im) => C128(Complex::new(*re, *im)),
             Const::Str(_) | Const::Ellipsis => return Err(Failure::fault("a constant that is no number")),
         };
         wide.cast(dtype)
@@ -84,21 +133,37 @@ impl Scalar {
             (Scalar::None, _) => return Err(Failure::fault("None is no number")),
             (Bool(v), DType::Bool) => Bool(v),
             (Int(_, v), DType::Bool) => Bool(v != 0),
-            (F32(v), DType::Bool) => Bool(v != 0.0),
+            (F16(v) | F32(v), DType::Bool) => Bool(v != 0.0),
             (F64(v), DType::Bool) => Bool(v != 0.0),
-            (Bool(v), d) if d.is_int() => Int(d, v.into()),
+            (C64(z), DType::Bool) => Bool(z.re != 0.0 || z.im != 0.0),
+            (C128(z), DType::Bool) => Bool(z.re != 0.0 || z.im != 0.0),
+            (C64(z), DType::C64) => C64(z),
+            (C64(z), DType::C128) => C128(Complex::new(z.re.into(), z.im.into())),
+            (C128(z), DType::C64) => C64(Complex::new(z.re as f32, z.im as f32)),
+            (C128(z), DType::C128) => C128(z),
+            (C64(z), d) => F32(z.re).cast(d)?,
+            (C128(z), d) => F64(z.re).cast(d)?,
+            (Bool(v), d) => Int(DType::I64, v.into()).cast(d)?,
             (Int(_, v), d) if d.is_int() => wrapped(d, v),
-            (F32(v), d) if d.is_int() => wrapped(d, truncated(v.into(), d)),
+            (F16(v) | F32(v), d) if d.is_int() => wrapped(d, truncated(v.into(), d)),
             (F64(v), d) if d.is_int() => wrapped(d, truncated(v, d)),
-            (Bool(v), DType::F32) => F32(v.into()),
+            (Int(_, v), DType::F16) => Scalar::f16(v as f64),
+            (F16(v) | F32(v), DType::F16) => Scalar::f16(v.into()),
+            (F64(v), DType::F16) => Scalar::f16(v),
             (Int(_, v), DType::F32) => F32(v as f32),
-            (F32(v), DType::F32) => F32(v),
+            (F16(v) | F32(v), DType::F32) => F32(v),
             (F64(v), DType::F32) => F32(v as f32),
-            (Bool(v), DType::F64) => F64(v.into()),
             (Int(_, v), DType::F64) => F64(v as f64),
-            (F32(v), DType::F64) => F64(v.into()),
+            (F16(v) | F32(v), DType::F64) => F64(v.into()),
             (F64(v), DType::F64) => F64(v),
-            (_, d) => return Err(Failure::fault(format!("the interpreter does not compute in {}", d.name()))),
+            (v, DType::C64) => match v.cast(DType::F32)? {
+                F32(re) => C64(Complex::new(re, 0.0)),
+                other => other,
+            },
+            (v, _) => match v.cast(DType::F64)? {
+                F64(re) => C128(Complex::new(re, 0.0)),
+                other => other,
+            },
         })
     }
 }
@@ -168,6 +233,9 @@ floats!(f32, f64);
 /// A scalar op with two operands of one dtype.
 pub fn binary(op: &Op, a: Scalar, b: Scalar) -> Computed {
     match (a, b) {
+        (F32(re), F32(im)) if *op == Op::Complex => Ok(C64(Complex::new(re, im))),
+        (F64(re), F64(im)) if *op == Op::Complex => Ok(C128(Complex::new(re, im))),
+        (Int(_, x), Int(_, y)) if *op == Op::TrueDiv => Ok(F64(true_quotient(x, y))),
         (Bool(x), Bool(y)) => Ok(Bool(match op {
             Op::Add | Op::Or | Op::Max => x | y,
             Op::Mul | Op::And | Op::Min => x & y,
@@ -175,6 +243,13 @@ pub fn binary(op: &Op, a: Scalar, b: Scalar) -> Computed {
             _ => return Err(no_such(op, a)),
         })),
         (Int(d, x), Int(e, y)) if d == e => integer(op, d, x, y).ok_or_else(|| no_such(op, a)),
+        // NumPy computes halves as floats and rounds.
+        (F32(x), F32(y)) if let Op::Math { function, .. } = op => Ok(F32(f32::call(*function, &[x, y]))),
+        (F64(x), F64(y)) if let Op::Math { function, .. } = op => Ok(F64(f64::call(*function, &[x, y]))),
+        (F16(x), F16(y)) => match binary(op, F32(x), F32(y))? {
+            F32(v) => Ok(Scalar::f16(v.into())),
+            other => Ok(other),
+        },
         (F32(x), F32(y)) => Ok(F32(match op {
             Op::Add => x + y,
             Op::Sub => x - y,
@@ -199,8 +274,22 @@ pub fn binary(op: &Op, a: Scalar, b: Scalar) -> Computed {
             Op::Max => x.larger(y),
             _ => return Err(no_such(op, a)),
         })),
+        (C64(x), C64(y)) => x.binary(op, y).map(C64).ok_or_else(|| no_such(op, a)),
+        (C128(x), C128(y)) => x.binary(op, y).map(C128).ok_or_else(|| no_such(op, a)),
         _ => Err(no_such(op, a)),
     }
+}
+
+/// `arith.truediv`: 128 bits of quotient, of which the last also stands for what is left, round as the whole would.
+fn true_quotient(x: i128, y: i128) -> f64 {
+    let (a, b) = (x.unsigned_abs(), y.unsigned_abs());
+    let zero = if (x < 0) != (y < 0) { -0.0 } else { 0.0 };
+    if a == 0 || b == 0 {
+        return zero;
+    }
+    let shift = a.leading_zeros();
+    let (quotient, rest) = ((a << shift) / b, (a << shift) % b);
+    ((quotient | u128::from(rest != 0)) as f64 * 2f64.powi(-(shift as i32))).copysign(zero)
 }
 
 fn integer(op: &Op, d: DType, x: i128, y: i128) -> Option<Scalar> {
@@ -256,16 +345,20 @@ pub fn unary(op: &Op, a: Scalar) -> Computed {
         (Op::Abs, F64(v)) => F64(v.abs()),
         (Op::Not, Bool(v)) => Bool(!v),
         (Op::Not, Int(d, v)) => wrapped(d, !v),
-        (Op::Sin, F32(v)) => F32(v.sin()),
-        (Op::Sin, F64(v)) => F64(v.sin()),
-        (Op::Cos, F32(v)) => F32(v.cos()),
-        (Op::Cos, F64(v)) => F64(v.cos()),
-        (Op::Exp, F32(v)) => F32(v.exp()),
-        (Op::Exp, F64(v)) => F64(v.exp()),
-        (Op::Log, F32(v)) => F32(v.ln()),
-        (Op::Log, F64(v)) => F64(v.ln()),
-        (Op::Sqrt, F32(v)) => F32(v.sqrt()),
-        (Op::Sqrt, F64(v)) => F64(v.sqrt()),
+        (Op::Math { function, .. }, F32(v)) => F32(f32::call(*function, &[v])),
+        (Op::Math { function, .. }, F64(v)) => F64(f64::call(*function, &[v])),
+        (_, F16(v)) => match unary(op, F32(v))? {
+            F32(v) => Scalar::f16(v.into()),
+            other => other,
+        },
+        (Op::Real, C64(z)) => F32(z.re),
+        (Op::Imag, C64(z)) => F32(z.im),
+        (Op::Abs, C64(z)) => F32(z.re.hypot(z.im)),
+        (Op::Real, C128(z)) => F64(z.re),
+        (Op::Imag, C128(z)) => F64(z.im),
+        (Op::Abs, C128(z)) => F64(z.re.hypot(z.im)),
+        (_, C64(z)) => C64(z.unary(op).ok_or_else(|| no_such(op, a))?),
+        (_, C128(z)) => C128(z.unary(op).ok_or_else(|| no_such(op, a))?),
         _ => return Err(no_such(op, a)),
     })
 }
@@ -275,7 +368,10 @@ pub fn compare(is: CmpOp, a: Scalar, b: Scalar) -> Computed {
     let order = match (a, b) {
         (Bool(x), Bool(y)) => x.partial_cmp(&y),
         (Int(_, x), Int(_, y)) => x.partial_cmp(&y),
-        (F32(x), F32(y)) => x.partial_cmp(&y),
+        (F16(x), F16(y)) | (F32(x), F32(y)) => x.partial_cmp(&y),
+        (C64(_) | C128(_), C64(_) | C128(_)) if matches!(is, CmpOp::Eq | CmpOp::Ne) => {
+            return Ok(Bool((a == b) == (is == CmpOp::Eq)));
+        }
         (F64(x), F64(y)) => x.partial_cmp(&y),
         _ => return Err(Failure::fault("a comparison of two types")),
     };
@@ -328,6 +424,24 @@ mod tests {
         assert_eq!(binary(&Op::Shl, minus, int(DType::I32, -1)).unwrap(), int(DType::I32, 0));
         assert_eq!(binary(&Op::Pow, int(DType::I32, 3), int(DType::I32, 40)).unwrap(), int(DType::I32, 689_956_897));
         assert_eq!(unary(&Op::Neg, min).unwrap(), min);
+    }
+
+    #[test]
+    fn ints_divide_as_python_does() {
+        let (big, max) = ((1i128 << 53) + 1, i128::from(i64::MAX));
+        for (x, y, want) in [(big, 3, 3002399751580331.0), (max, max - 1, 1.0), (max - 2, big + 4, 1023.9999999999994)] {
+            assert_eq!(true_quotient(x, y), want);
+            assert_eq!(true_quotient(-x, y), -want);
+        }
+        assert!(true_quotient(0, -big).is_sign_negative());
+    }
+
+    #[test]
+    fn halves_round_after_every_operation() {
+        let two = |op, x: f64, y: f64| binary(&op, Scalar::f16(x), Scalar::f16(y)).unwrap();
+        assert_eq!(two(Op::Add, 2048.0, 1.0), F16(2048.0));
+        assert_eq!(two(Op::Mul, 300.0, 300.0), F16(f32::INFINITY));
+        assert_eq!(F64(0.1).cast(DType::F16).unwrap(), F16(0.099975586));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! 3  -1.5  true  none          pyint, pyfloat, pybool, None
-//! f32(1.5)                     a NumPy scalar
-//! f32[1, 2]  i64[[1], [2]]     arrays; nan, inf and -inf are numbers
+//! f32(1.5)  c64(1.5, -2)       a NumPy scalar; complex ones by their parts
+//! complex(1.5, -2)             pycomplex
+//! f32[1, 2]  i64[[1], [2]]     arrays; nan, inf and -inf are numbers; complex elements are (re, im)
 //! f32[].shape(0, 3)            elements in C order with an explicit shape; `.shape()` is 0-d
 //! f32[1, 2].F  .rev  .gap      stored in Fortran order; backwards along every axis; in every second element
 //! ```
@@ -11,7 +12,7 @@
 use crate::array::{Array, Memory, strides_of};
 use crate::scalar::Scalar;
 use crate::value::{Failure, Value};
-use weft_ir::{DType, Layout};
+use weft_ir::{DType, Layout, Op};
 
 /// A cursor over the text of values.
 pub struct Parser<'t> {
@@ -81,7 +82,11 @@ impl<'t> Parser<'t> {
     /// A value.
     pub fn value(&mut self) -> Parsed<Value> {
         let word = self.word()?;
+        let word = if word == "complex" { "c128" } else { word };
         let Some(dtype) = DType::from_name(word) else { return Ok(Value::Scalar(weak(word)?)) };
+        if self.rest().starts_with('(') && dtype.is_complex() {
+            return Ok(Value::Scalar(self.number(dtype)?));
+        }
         if self.eat("(") {
             let value = self.number(dtype)?;
             self.expect(")")?;
@@ -99,6 +104,14 @@ impl<'t> Parser<'t> {
     }
 
     fn number(&mut self, dtype: DType) -> Parsed<Scalar> {
+        if let Some(part) = dtype.part() {
+            self.expect("(")?;
+            let re = self.number(part)?;
+            self.expect(",")?;
+            let im = self.number(part)?;
+            self.expect(")")?;
+            return crate::scalar::binary(&Op::Complex, re, im);
+        }
         let word = self.word()?;
         let value = weak(word)?;
         // Straight from the text: by way of f64 an f32 would be rounded twice.
@@ -171,8 +184,10 @@ pub fn number(s: Scalar) -> String {
     match s {
         Scalar::Bool(v) => v.to_string(),
         Scalar::Int(_, v) => v.to_string(),
-        Scalar::F32(v) => format!("{v:?}"),
+        Scalar::F16(v) | Scalar::F32(v) => format!("{v:?}"),
         Scalar::F64(v) => format!("{v:?}"),
+        Scalar::C64(z) => format!("({:?}, {:?})", z.re, z.im),
+        Scalar::C128(z) => format!("({:?}, {:?})", z.re, z.im),
         Scalar::None => "none".into(),
     }
 }
@@ -181,6 +196,9 @@ pub fn number(s: Scalar) -> String {
 pub fn print(v: &Value) -> String {
     match v {
         Value::Scalar(Scalar::None) => "none".into(),
+        Value::Scalar(s @ (Scalar::C64(_) | Scalar::C128(_))) => {
+            format!("{}{}", s.dtype().map_or("", DType::name), number(*s))
+        }
         Value::Scalar(s) => format!("{}({})", s.dtype().map_or("", DType::name), number(*s)),
         Value::Array(a) => match a.elements() {
             Ok(elements) => format!("{}{}", a.dtype.name(), nested(a, &a.shape, &elements)),
@@ -188,6 +206,7 @@ pub fn print(v: &Value) -> String {
         },
         Value::Pointer(_) => "a pointer".into(),
         Value::Owner(_) => "an owner".into(),
+        Value::Cell(_) => "a cell".into(),
     }
 }
 
@@ -214,7 +233,7 @@ mod tests {
 
     #[test]
     fn values_print_as_they_are_written() {
-        for text in ["f32[[1.0, 2.0], [3.0, NaN]]", "i64[7].shape()", "f64[].shape(0, 3)", "bool(true)", "none"] {
+        for text in ["f32[[1.0, 2.0], [3.0, NaN]]", "c128[(1.0, 2.0), (0.5, inf)]", "f16[0.5]", "i64[7].shape()", "f64[].shape(0, 3)", "bool(true)", "none", "c64(1.5, -0.0)"] {
             assert_eq!(print(&Parser::new(text).value().unwrap()), text);
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::array::{Array, Memory};
 use crate::scalar::Scalar;
+use std::cell::RefCell;
+use std::rc::Rc;
 use weft_ir::DType;
 
 /// A pointer to elements (stage `loops`).
@@ -26,6 +28,8 @@ pub enum Value {
     Pointer(Pointer),
     /// An owner (stage `loops`) of memory, borrowed or counted.
     Owner(Memory),
+    /// A variable that is read and written by place.
+    Cell(Rc<RefCell<Value>>),
 }
 
 impl Value {
@@ -47,6 +51,14 @@ impl Value {
         match self {
             Value::Array(a) => Ok(a),
             other => Err(Failure::fault(format!("{other:?} where an array belongs"))),
+        }
+    }
+
+    /// The variable, or a fault.
+    pub fn cell(&self) -> Result<&RefCell<Value>, Failure> {
+        match self {
+            Value::Cell(c) => Ok(c),
+            other => Err(Failure::fault(format!("{other:?} where a cell belongs"))),
         }
     }
 

@@ -8,7 +8,7 @@
 //! 3. [`func`]: functions, regions, values; [`build`]: making them.
 //! 4. [`print`] and [`read`]: the text form, which round-trips.
 //! 5. [`verify`]: the invariants, in three rings.
-//! 6. [`rules`]: NumPy 2's dtype, shape and placement rules as plain functions.
+//! 6. [`rules`]: NumPy 2's dtype, shape and placement rules as plain functions; [`half`]: 16-bit floats; [`math`]: functions of floats.
 //!
 //! This crate knows no device, no Python object and no LLVM.
 
@@ -17,6 +17,8 @@
 pub mod attr;
 pub mod build;
 pub mod func;
+pub mod half;
+pub mod math;
 pub mod ops;
 pub mod print;
 pub mod read;
@@ -27,6 +29,7 @@ pub mod verify;
 
 pub use build::Builder;
 pub use func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
+pub use math::MathFn;
 pub use ops::Op;
 pub use site::{ExcClass, Site};
 pub use types::{DType, Dim, Layout, Place, Space, TensorType, Type, Weak};

@@ -5,6 +5,7 @@
 //! attributes only; operands, results and regions are uniform lists in [`crate::func::OpData`].
 
 use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fold, UnaryOp, Unit};
+use crate::math::MathFn;
 use crate::read::{ReadError, Reader};
 use crate::types::{Dim, Place};
 
@@ -99,7 +100,12 @@ macro_rules! ops {
 
             /// Text name; the dialect is the part before the dot.
             pub fn name(&self) -> &'static str {
-                match self { $(Op::$variant { .. } => $name),* }
+                #[allow(unreachable_patterns)]
+                match self {
+                    // One row for all functions: its name says which.
+                    Op::Math { function, exact } => function.op_name(*exact),
+                    $(Op::$variant { .. } => $name),*
+                }
             }
 
             /// Effects of the op itself, without its regions.
@@ -114,8 +120,8 @@ macro_rules! ops {
 
             /// Appends `name=value` pairs.
             pub(crate) fn print_attrs(&self, out: &mut String) {
-                #[allow(unused_variables)]
-                match self { $(Op::$variant { $($($attr),*)? } => {
+                #[allow(unused_variables, unreachable_patterns)]
+                match self { Op::Math { .. } => {} $(Op::$variant { $($($attr),*)? } => {
                     $($(
                         if !out.ends_with("<{") { out.push_str(", "); }
                         out.push_str(concat!(stringify!($attr), "="));
@@ -126,6 +132,9 @@ macro_rules! ops {
 
             /// Reads the attributes of the op called `name`.
             pub(crate) fn read_attrs(name: &str, r: &mut Reader<'_>) -> Result<Op, ReadError> {
+                if let Some((function, exact)) = MathFn::from_op_name(name) {
+                    return Ok(Op::Math { function, exact });
+                }
                 match name {
                     $($name => Ok(Op::$variant { $($($attr: r.attr(stringify!($attr))?),*)? }),)*
                     _ => Err(r.error("the name of an op")),
@@ -143,6 +152,8 @@ ops! {
     PyGlobal "py.global" { path: String }: 0 -> 1, regions 0, pure;
     /// A local name that no path has assigned yet: using it raises.
     PyUnbound "py.unbound" { name: String }: 0 -> 1, regions 0, pure;
+    /// `del x`: raises if the name is unbound.
+    PyDelete "py.delete": 1 -> 0, regions 0, may_raise;
     /// `x.name`.
     PyAttr "py.attr" { name: String }: 1 -> 1, regions 0, may_raise;
     /// `a op b`; `inplace` for augmented assignment.
@@ -161,6 +172,8 @@ ops! {
     PyIndex "py.index": (2+) -> 1, regions 0, reads may_raise;
     /// `x[i, …] = v`: operands are v, x, i….
     PySetIndex "py.setindex": (3+) -> 0, regions 0, writes may_raise;
+    /// `del x[i, …]`: operand 0 is the base.
+    PyDelIndex "py.delindex": (2+) -> 0, regions 0, writes may_raise;
     /// `lower:upper:step` in an index; absent parts are None.
     PySlice "py.slice": 3 -> 1, regions 0, pure;
     /// `(a, b, …)`.
@@ -182,13 +195,15 @@ ops! {
     /// A nested function or lambda: `function` counts the nested functions of this one. Operands: its captured values
     /// (cells for names that are rebound), in the order of its `captures`, then its defaults.
     PyClosure "py.closure" { function: u32 }: (0+) -> 1, regions 0, pure;
+    /// In a nested function: that function itself, with the captures and defaults it was made with. What it calls itself by.
+    PySelf "py.self": 0 -> 1, regions 0, pure;
     /// A generator expression. Region `^()` holds its loops, with a `py.emit` for each item; it yields nothing.
     PyGenerator "py.generator": 0 -> 1, regions 1, pure;
     /// The next item of the generator around this.
     PyEmit "py.emit": 1 -> 0, regions 0, reads writes may_raise;
     /// A variable that is read and written by place, not by value: of a closure that rebinds it, or assigned under `try`.
     PyCell "py.cell" { name: String }: 1 -> 1, regions 0, pure;
-    /// What a cell holds.
+    /// What a cell holds; if that is `py.unbound`, using it raises.
     PyGet "py.get": 1 -> 1, regions 0, reads may_raise;
     /// Puts a value into a cell: operands are value, cell.
     PySet "py.set": 2 -> 0, regions 0, writes;
@@ -198,11 +213,15 @@ ops! {
     PyCatch "py.catch": 1 -> 1, regions 0, may_raise;
     /// In a handler: the exception.
     PyCaught "py.caught": 0 -> 1, regions 0, reads;
-    /// `raise x`; without operand the exception being handled again.
+    /// `raise x`; without operand the exception that the innermost handler around was entered with, also if others have been
+    /// raised and handled in it since.
     PyRaise "py.raise": (0+) -> 0, regions 0, may_raise exits;
     /// `for item in iter`: operands are iter, inits…; region `^(item, carried…)` yields carried…, as `break` and
     /// `continue` do.
     PyFor "py.for": (1+) -> (0+), regions 1, may_raise;
+
+    /// Control does not come here: what stands before this never ends, or always leaves.
+    PyUnreachable "py.unreachable": 0 -> 0, regions 0, exits;
 
     // ---- scf: structured control flow, every stage ------------------------------------------
     /// Two regions, each yielding the results (or leaving).
@@ -273,13 +292,32 @@ ops! {
     NtExpand "nt.expand" { site: u32 }: (1+) -> 1, regions 0, may_raise;
     /// A C-ordered array's elements in other sizes, of which there are as many.
     NtReshape "nt.reshape": 1 -> 1, regions 0, pure;
+    /// The same array, of which less is known: other symbols, a more general layout, read-only. Only to leave a region or enter a
+    /// loop with: the symbols of the result are bound by where it goes.
+    NtWeaken "nt.weaken": 1 -> 1, regions 0, pure;
+    /// An array that stands where there is none: no elements, no memory.
+    NtNull "nt.null": 0 -> 1, regions 0, pure;
     /// New memory, not initialised unless `zero`.
     NtAlloc "nt.alloc" { zero: bool }: 0 -> 1, regions 0, fresh may_raise;
-    /// Writes every element: operands are the array written and the values, of the same sizes. All values are read
-    /// before the first is written.
+    /// Writes every element: operands are the array written and the values, an array of the same sizes or one scalar.
+    /// All values are read before the first is written.
     NtCopy "nt.copy": 2 -> 0, regions 0, reads writes;
     /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left.
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
+
+    // ---- list: lists, whose items are rows of run-time values --------------------------------
+    /// A new list without items.
+    ListNew "list.new": 0 -> 1, regions 0, fresh may_raise;
+    /// Number of items, as pyint.
+    ListLen "list.len": 1 -> 1, regions 0, reads;
+    /// The values of the item at an index (not negative, below the length). Sizes of arrays get new symbols.
+    ListGet "list.get": 2 -> (0+), regions 0, reads;
+    /// Replaces the item at an index (as for `list.get`): operands are list, index, the item's values….
+    ListSet "list.set": (2+) -> 0, regions 0, writes;
+    /// Adds an item at the end: operands are list, the item's values….
+    ListPush "list.push": (1+) -> 0, regions 0, writes may_raise;
+    /// Keeps only so many items (not negative, at most the length).
+    ListTruncate "list.truncate": 2 -> 0, regions 0, writes;
 
     // ---- arith: scalars ---------------------------------------------------------------------
     /// A constant of the result's type.
@@ -290,8 +328,10 @@ ops! {
     Sub "arith.sub": 2 -> 1, regions 0, pure;
     /// Product; integers wrap; bool is and.
     Mul "arith.mul": 2 -> 1, regions 0, pure;
-    /// Quotient of floats.
+    /// Quotient of floats; of complex numbers by Smith's method, as NumPy's.
     Div "arith.div": 2 -> 1, regions 0, pure;
+    /// Quotient of two Python ints as a float, correctly rounded; the divisor is not 0.
+    TrueDiv "arith.truediv": 2 -> 1, regions 0, pure;
     /// Floor quotient, NumPy's: integers by zero give 0, min // -1 wraps.
     FloorDiv "arith.floordiv": 2 -> 1, regions 0, pure;
     /// Remainder with the divisor's sign, NumPy's.
@@ -314,30 +354,32 @@ ops! {
     Shr "arith.shr": 2 -> 1, regions 0, pure;
     /// Negation; integers wrap.
     Neg "arith.neg": 1 -> 1, regions 0, pure;
-    /// Absolute value; integers wrap.
+    /// Absolute value; integers wrap; of a complex number its modulus, a float.
     Abs "arith.abs": 1 -> 1, regions 0, pure;
+    /// The complex number with this real and this imaginary part.
+    Complex "arith.complex": 2 -> 1, regions 0, pure;
+    /// Real part of a complex number.
+    Real "arith.real": 1 -> 1, regions 0, pure;
+    /// Imaginary part of a complex number.
+    Imag "arith.imag": 1 -> 1, regions 0, pure;
     /// Bitwise complement; logical for bool.
     Not "arith.not": 1 -> 1, regions 0, pure;
-    /// Comparison of two scalars of one type; the result is bool or pybool.
+    /// Comparison of two scalars of one type (of complex numbers: only equal or not); the result is bool or pybool.
     Cmp "arith.cmp" { is: CmpOp }: 2 -> 1, regions 0, pure;
     /// `c ? a : b`.
     Select "arith.select": 3 -> 1, regions 0, pure;
-    /// Conversion to the result's type: float to int truncates by COMPILER 2.6, anything to bool is `!= 0`.
+    /// Conversion to the result's type: float to int truncates by COMPILER 2.6, anything to bool is `!= 0`, complex to real
+    /// drops the imaginary part.
     Cast "arith.cast": 1 -> 1, regions 0, pure;
+    /// The same bits as the result's type, of the same size: a float as an integer or an integer as a float.
+    Bits "arith.bits": 1 -> 1, regions 0, pure;
     /// Python int arithmetic (`+ - * //` and `abs`-free): raises `site` when the result leaves int64.
     Checked "arith.checked" { op: BinOp, site: u32 }: 2 -> 1, regions 0, may_raise;
 
-    // ---- math: float functions --------------------------------------------------------------
-    /// Sine.
-    Sin "math.sin": 1 -> 1, regions 0, pure;
-    /// Cosine.
-    Cos "math.cos": 1 -> 1, regions 0, pure;
-    /// Exponential.
-    Exp "math.exp": 1 -> 1, regions 0, pure;
-    /// Natural logarithm.
-    Log "math.log": 1 -> 1, regions 0, pure;
-    /// Square root, correctly rounded.
-    Sqrt "math.sqrt": 1 -> 1, regions 0, pure;
+    // ---- math: functions of floats and complex numbers ---------------------------------------
+    /// A function of floats (of complex numbers too where C has it): `math.sin` and so on, by the machine's vector routine
+    /// where there is one; `exact` (`math.libm.sin`): by C's own function, whose bits are CPython's.
+    Math "math.*" { function: MathFn, exact: bool }: (1+) -> 1, regions 0, pure;
 
     // ---- env: places ------------------------------------------------------------------------
     /// Ops that run at a place. Region `^(operands…)` yields the results.
@@ -352,6 +394,8 @@ ops! {
     MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes;
     /// Fresh memory of so many bytes at a place: results pointer and owner.
     MemAlloc "mem.alloc" { at: Place }: 1 -> 2, regions 0, writes may_raise;
+    /// A pointer to nothing, and the owner word of it.
+    MemNull "mem.null": 0 -> 2, regions 0, pure;
     /// The pointer so many bytes on.
     MemOffset "mem.offset": 2 -> 1, regions 0, pure;
     /// The pointer as a number.
@@ -362,6 +406,19 @@ ops! {
     MemRetain "mem.retain": 1 -> 0, regions 0, writes;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
+    /// The pointer with this address, into memory that lives as long as what operand 1 points to.
+    MemPointer "mem.pointer": 2 -> 1, regions 0, pure;
+    /// The pointer with an address, and the owner with a word that `mem.keep` gave: with a count of its own.
+    MemShare "mem.share": 2 -> 2, regions 0, writes;
+    /// Adds a count that memory will hold, and gives the owner's word (i64) to put there.
+    MemKeep "mem.keep": 1 -> 1, regions 0, writes;
+    /// Drops the count that memory held with this word.
+    MemDrop "mem.drop": 1 -> 0, regions 0, writes;
+    /// A new list: results its header and owner. Items have so many 8-byte words; `owners` are the words that hold counts.
+    /// The header is the words length, capacity, address of the items.
+    MemList "mem.list" { words: u32, owners: Vec<u32> }: 0 -> 2, regions 0, writes may_raise;
+    /// Makes room for so many items (i64) behind a list's header.
+    MemReserve "mem.reserve": 2 -> 0, regions 0, writes may_raise;
     /// The array (pointer, owner, rank sizes, rank byte strides) made valid at a place: results pointer and owner there.
     MemNeed "mem.need" { at: Place, mode: Access, rank: u32 }: (2+) -> 2, regions 0, writes may_raise;
 
@@ -380,6 +437,11 @@ ops! {
 }
 
 impl Op {
+    /// The op of a function of floats: the vector routine where there is one.
+    pub fn math(function: MathFn) -> Op {
+        Op::Math { function, exact: false }
+    }
+
     /// Part of the name before the dot; the terminators belong to `scf`.
     pub fn dialect(&self) -> &'static str {
         self.name().split_once('.').map_or("scf", |(d, _)| d)

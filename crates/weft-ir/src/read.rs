@@ -32,7 +32,7 @@ pub fn read_module(text: &str) -> Result<Module, ReadError> {
         u32::read(&mut r)?;
         r.expect("=")?;
         let class = ExcClass::from_name(r.word()?).ok_or_else(|| r.error("an exception class"))?;
-        m.sites.push(Site { class, template: r.string()?, span: Span::NONE });
+        m.sites.push(Site { class, template: r.string()?, span: Span::NONE, user: None });
     }
     while !r.at_end() {
         m.funcs.push(r.func()?);
@@ -174,7 +174,7 @@ impl<'t> Reader<'t> {
                 self.expect(">")?;
                 Ok(Type::Mem(dtype, space))
             }
-            "tuple" => {
+            "tuple" | "list" => {
                 self.expect("<")?;
                 let mut items = vec![];
                 while !self.eat(">") {
@@ -183,7 +183,7 @@ impl<'t> Reader<'t> {
                     }
                     items.push(self.ty()?);
                 }
-                Ok(Type::Tuple(items.into()))
+                Ok(if word == "tuple" { Type::Tuple(items.into()) } else { Type::List(items.into()) })
             }
             "cell" => {
                 self.expect("<")?;

@@ -66,11 +66,19 @@ pub struct Site {
     pub template: String,
     /// The user's expression.
     pub span: Span,
+    /// An exception class of the user's, by its number in the resolver's table; `class` is then its builtin base.
+    pub user: Option<u32>,
 }
 
 impl Site {
     /// Most values a raise may carry: the slots of the exception record.
     pub const MAX_ARGS: usize = 16;
+
+    /// What is raised where functions call each other too deeply.
+    pub fn recursion() -> Site {
+        let template = "maximum recursion depth exceeded".into();
+        Site { class: ExcClass::RecursionError, template, span: Span::NONE, user: None }
+    }
 
     /// The message for the values a raise stored.
     pub fn message(&self, args: &[u64]) -> String {
@@ -108,6 +116,7 @@ mod tests {
             class: ExcClass::ValueError,
             template: "shapes {shape 1} {shape 2}: {i} and {f}".into(),
             span: Span::NONE,
+            user: None,
         };
         assert_eq!(site.message(&[3, 4, 5, -7i64 as u64, 1.5f64.to_bits()]), "shapes (3,) (4,5): -7 and 1.5");
     }

@@ -98,9 +98,13 @@ impl DType {
         matches!(self, DType::C64 | DType::C128)
     }
 
-    /// Whether Weft computes with this dtype today; others are refused at the door.
-    pub fn is_supported(self) -> bool {
-        matches!(self, DType::Bool | DType::I32 | DType::I64 | DType::F32 | DType::F64)
+    /// The float dtype of a complex dtype's parts.
+    pub fn part(self) -> Option<DType> {
+        match self {
+            DType::C64 => Some(DType::F32),
+            DType::C128 => Some(DType::F64),
+            _ => None,
+        }
     }
 
     /// Smallest and largest value of an integer dtype.
@@ -240,6 +244,8 @@ pub enum Type {
     Tuple(Arc<Vec<Type>>),
     /// A memory cell that holds a value of this type.
     Cell(Arc<Type>),
+    /// A list: the run-time values of one item. Sizes of arrays in it are not known.
+    List(Arc<Vec<Type>>),
 }
 
 impl Type {
@@ -249,6 +255,8 @@ impl Type {
     pub const PYFLOAT: Type = Type::Py(Weak::Float);
     /// `pybool`.
     pub const PYBOOL: Type = Type::Py(Weak::Bool);
+    /// `pycomplex`.
+    pub const PYCOMPLEX: Type = Type::Py(Weak::Complex);
     /// `none`.
     pub const NONE: Type = Type::Py(Weak::None);
     /// `bool`.
@@ -273,6 +281,14 @@ impl Type {
         }
     }
 
+    /// Types of the run-time values of one item, if it is a list.
+    pub fn as_list(&self) -> Option<&[Type]> {
+        match self {
+            Type::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
     /// The dtype this scalar is computed in (weak ones in their default dtype).
     pub fn scalar_dtype(&self) -> Option<DType> {
         match self {
@@ -281,6 +297,20 @@ impl Type {
             Type::Num(d) => Some(*d),
             _ => None,
         }
+    }
+
+    /// The type of a complex scalar's parts, of the same family.
+    pub fn part(&self) -> Option<Type> {
+        match self {
+            Type::Py(Weak::Complex) => Some(Type::PYFLOAT),
+            Type::Num(d) => d.part().map(Type::Num),
+            _ => None,
+        }
+    }
+
+    /// 8-byte slots that a scalar, a pointer or an owner takes at the border of compiled code: two of a c128, else one.
+    pub fn slots(&self) -> usize {
+        if self.scalar_dtype() == Some(DType::C128) { 2 } else { 1 }
     }
 
     /// Whether this is a scalar of either family.
@@ -298,6 +328,11 @@ impl Type {
             Type::Mem(d, _) => format!("pointer to {}", d.numpy_name()),
             Type::Owner => "owner".into(),
             Type::Cell(t) => format!("variable of {}", t.user_name()),
+            Type::List(ts) => match &ts[..] {
+                [] => "list".into(),
+                [one] => format!("list[{}]", one.user_name()),
+                ts => format!("list[tuple[{}]]", ts.iter().map(Type::user_name).collect::<Vec<_>>().join(", ")),
+            },
             Type::Tuple(ts) => {
                 format!("tuple[{}]", ts.iter().map(Type::user_name).collect::<Vec<_>>().join(", "))
             }
@@ -351,8 +386,8 @@ impl fmt::Display for Type {
             Type::Mem(d, Space::Global) => write!(f, "mem<{}, global>", d.name()),
             Type::Owner => write!(f, "owner"),
             Type::Cell(t) => write!(f, "cell<{t}>"),
-            Type::Tuple(ts) => {
-                write!(f, "tuple<")?;
+            Type::Tuple(ts) | Type::List(ts) => {
+                write!(f, "{}<", if matches!(self, Type::Tuple(_)) { "tuple" } else { "list" })?;
                 for (i, t) in ts.iter().enumerate() {
                     write!(f, "{}{t}", if i > 0 { ", " } else { "" })?;
                 }

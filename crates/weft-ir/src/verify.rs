@@ -30,6 +30,9 @@
 //! 10. `mem` ops: pointers, owners, integer indices; the space of new memory is that of its place.
 //! 11. A `simt.launch` names a kernel of the module and passes its parameters' types.
 //! 12. A size symbol in a type is bound before, by a parameter's type or by a `shape.bind`, and is known to `Func::symbols`.
+//! 13. What goes into a cell and comes out of it has the cell's type.
+//! 14. Views and copies keep dtypes and have the axes and sizes that their types say.
+//! 15. The values of a list's item are those of the list's type, but for the sizes of arrays.
 //!
 //! **Stage** (`stage.rs`): what a stage promises to the passes after it.
 //! 1. Only the stage's dialects occur (table in `stage.rs`).

@@ -51,7 +51,7 @@ fn ty() -> impl Strategy<Value = Type> {
 
 fn op() -> impl Strategy<Value = Op> {
     use prop::sample::select;
-    let plain = vec![Op::Add, Op::Select, Op::Sin, Op::Cast, Op::ScfIf, Op::ScfFor, Op::Yield, Op::Return, Op::PyTuple];
+    let plain = vec![Op::Add, Op::Select, Op::math(MathFn::Sin), Op::Cast, Op::ScfIf, Op::ScfFor, Op::Yield, Op::Return, Op::PyTuple];
     let more = vec![Op::NtElementwise, Op::NtItem, Op::MemRelease, Op::SimtItems, Op::PyTruth, Op::PyFor, Op::PyUnpack];
     let binary = vec![BinOp::Add, BinOp::FloorDiv, BinOp::Pow, BinOp::MatMul, BinOp::Xor, BinOp::Shr];
     let modes = vec![Access::Read, Access::WriteAll, Access::Update];
@@ -163,7 +163,7 @@ fn func() -> impl Strategy<Value = Func> {
 
 fn module() -> impl Strategy<Value = Module> {
     let class = prop::sample::select(&ExcClass::ALL[..]);
-    let site = (class, any::<String>()).prop_map(|(class, template)| Site { class, template, span: Span::NONE });
+    let site = (class, any::<String>()).prop_map(|(class, template)| Site { class, template, span: Span::NONE, user: None });
     let stage = prop::sample::select(&Stage::ALL[..]);
     (stage, prop::collection::vec(site, 0..3), prop::collection::vec(func(), 1..3))
         .prop_map(|(stage, sites, funcs)| Module { stage, sites, funcs })

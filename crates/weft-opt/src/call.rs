@@ -11,7 +11,7 @@
 
 use weft_interp::text::{Parser, print};
 use weft_interp::{Failure, Scalar, Value};
-use weft_ir::{ExcClass, Module};
+use weft_ir::{ExcClass, Module, half};
 
 /// What a call should do.
 #[derive(Clone, Debug)]
@@ -183,7 +183,19 @@ pub fn compare(want: &Value, found: &Value, near: Match) -> Result<(), String> {
 fn same(want: Scalar, found: Scalar, near: Match) -> bool {
     // Floats in order of value are integers in order, once the negative ones are turned around.
     let ordered = |bits: i64, low: i64| if bits < 0 { low.wrapping_sub(bits) } else { bits };
+    let parts = |s| match s {
+        Scalar::C64(z) => Some([Scalar::F32(z.re), Scalar::F32(z.im)]),
+        Scalar::C128(z) => Some([Scalar::F64(z.re), Scalar::F64(z.im)]),
+        _ => None,
+    };
+    if let (Some(w), Some(f)) = (parts(want), parts(found)) {
+        return w.into_iter().zip(f).all(|(w, f)| same(w, f, near));
+    }
     let ulps = match (want, found) {
+        (Scalar::F16(w), Scalar::F16(f)) => {
+            let position = |v: f32| ordered(i64::from(half::to_bits(v.into()) as i16), i64::from(i16::MIN));
+            if w.is_nan() && f.is_nan() { 0 } else { position(w).abs_diff(position(f)) }
+        }
         (Scalar::F32(w), Scalar::F32(f)) => {
             let position = |v: f32| ordered(i64::from(v.to_bits() as i32), i64::from(i32::MIN));
             if w.is_nan() && f.is_nan() { 0 } else { position(w).abs_diff(position(f)) }
@@ -194,7 +206,7 @@ fn same(want: Scalar, found: Scalar, near: Match) -> bool {
         }
         _ => return want == found,
     };
-    let zeros = |s| matches!(s, Scalar::F32(0.0) | Scalar::F64(0.0));
+    let zeros = |s| matches!(s, Scalar::F16(0.0) | Scalar::F32(0.0) | Scalar::F64(0.0));
     // Exact tells 0.0 from -0.0, whose positions are the same.
     let signs = near == Match::Near || !zeros(want) || sign(want) == sign(found);
     ulps <= if near == Match::Near { 4 } else { 0 } && signs
@@ -202,7 +214,7 @@ fn same(want: Scalar, found: Scalar, near: Match) -> bool {
 
 fn sign(s: Scalar) -> bool {
     match s {
-        Scalar::F32(v) => v.is_sign_negative(),
+        Scalar::F16(v) | Scalar::F32(v) => v.is_sign_negative(),
         Scalar::F64(v) => v.is_sign_negative(),
         _ => false,
     }

@@ -273,6 +273,9 @@ fn share_operands(f: &Func, id: OpId, map: &mut BTreeMap<ValueId, ValueId>) {
 fn same_attributes(a: &Op, b: &Op) -> bool {
     match (a, b) {
         (Op::Const { value: Const::Float(x) }, Op::Const { value: Const::Float(y) }) => x.to_bits() == y.to_bits(),
+        (Op::Const { value: Const::Complex(a, b) }, Op::Const { value: Const::Complex(x, y) }) => {
+            (a.to_bits(), b.to_bits()) == (x.to_bits(), y.to_bits())
+        }
         _ => a == b,
     }
 }
@@ -302,7 +305,8 @@ fn sweep(f: &mut Func, region: RegionId, uses: &mut [u32]) -> bool {
     let mut changed = false;
     let mut kept = vec![];
     for id in std::mem::take(&mut f.regions[region.index()].ops).into_iter().rev() {
-        let dead = f.op(id).results.iter().all(|v| uses[v.index()] == 0) && f.effects(id).removable();
+        let unused = f.op(id).results.iter().all(|v| uses[v.index()] == 0);
+        let dead = unused && f.effects(id).removable() && !never_ends(f, id);
         if dead {
             changed = true;
             forget(f, id, uses);
@@ -316,6 +320,20 @@ fn sweep(f: &mut Func, region: RegionId, uses: &mut [u32]) -> bool {
     kept.reverse();
     f.regions[region.index()].ops = kept;
     changed
+}
+
+/// Whether an op is a loop without a way out: it has no effect, and what follows is never reached.
+fn never_ends(f: &Func, id: OpId) -> bool {
+    f.op(id).op == Op::ScfLoop && !leaves(f, f.op(id).regions[0], 0)
+}
+
+/// Whether a region breaks out of the loop or block `depth` levels around it.
+fn leaves(f: &Func, region: RegionId, depth: u32) -> bool {
+    f.region(region).ops.iter().any(|&id| {
+        let data = f.op(id);
+        let inside = depth + u32::from(data.op.is_breakable());
+        matches!(data.op, Op::Break { depth: d } if d == depth) || data.regions.iter().any(|&r| leaves(f, r, inside))
+    })
 }
 
 /// Takes back the uses of an op and of everything in it.

@@ -89,9 +89,15 @@ impl Graph {
             let mut used = vec![];
             uses_in(f, id, &mut used);
             before[i].extend(used.iter().filter_map(|v| defined.get(v)));
-            let sizes = used.iter().chain(&f.op(id).results).flat_map(|&v| canon::dims(f, v));
-            before[i].extend(sizes.filter_map(|d| bound.get(d)));
+            results_in(f, id, &mut used);
+            before[i].extend(used.iter().flat_map(|&v| canon::dims(f, v)).filter_map(|d| bound.get(d)));
             let e = f.effects(id);
+            if matches!(f.op(id).op.dialect(), "scf" | "list") {
+                // An array that comes out of control flow binds the symbols that it is the first to have.
+                for d in f.op(id).results.iter().flat_map(|&v| canon::dims(f, v)) {
+                    bound.entry(*d).or_insert(i);
+                }
+            }
             if let Op::ShapeBind { dim } = f.op(id).op {
                 bound.insert(dim, i);
             } else {
@@ -164,6 +170,14 @@ fn uses_in(f: &Func, id: OpId, out: &mut Vec<ValueId>) {
     out.extend(&f.op(id).operands);
     for &r in &f.op(id).regions {
         f.walk_region(r, &mut |op| out.extend(&f.op(op).operands));
+    }
+}
+
+/// Values that an op defines, itself or inside its regions.
+fn results_in(f: &Func, id: OpId, out: &mut Vec<ValueId>) {
+    out.extend(&f.op(id).results);
+    for &r in &f.op(id).regions {
+        f.walk_region(r, &mut |op| out.extend(&f.op(op).results));
     }
 }
 

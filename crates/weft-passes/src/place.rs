@@ -207,6 +207,7 @@ impl Placer<'_> {
     /// Every other op runs on the host with arrays at home.
     fn other(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
+        self.refuse_on_device(id)?;
         let effects = self.r.src.effects(id);
         let binds = matches!(data.op, Op::ShapeBind { .. });
         let mut inside_arrays = false;
@@ -253,6 +254,20 @@ impl Placer<'_> {
             data.results.iter().map(|&v| at_place(self.r.src.ty(v), &self.homes[v.index()])).collect();
         self.r.emit(id, data.op, &operands, &types, &regions);
         Ok(())
+    }
+
+    /// Elements of arrays that live at a device are not at hand here, and such arrays stay where they are.
+    fn refuse_on_device(&self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id);
+        let away = |v: &&ValueId| self.r.src.ty(**v).as_tensor().is_some() && !self.homes[v.index()].is_host();
+        let Some(&v) = data.operands.iter().find(away).filter(|_| data.op != Op::Return) else { return Ok(()) };
+        let what = match data.op.dialect() {
+            "scf" => "an array that changes in a loop or branch",
+            _ => "access to elements and parts of arrays",
+        };
+        let d = Diagnostic::unsupported(data.span, format!("{what} is not supported on a device yet"));
+        let d = d.note(said(self.r.src, v, &self.homes[v.index()]));
+        Err(d.help("run it outside the device context, with arrays that live on the host"))
     }
 
     /// Copies an op of the host or of metadata with these operands.

@@ -1,50 +1,134 @@
 //! Syntax tree → IR at stage `py`: untyped SSA, one op per Python operation, structured control flow.
 //!
-//! Locals become values. A name that an `if` arm rebinds is a result of its `scf.if`; one that a loop
-//! body rebinds is carried by its `py.for`: but only where it is read afterwards ([`live`]), so that
-//! temporaries of different types in two arms never meet. A name that some path leaves unassigned is
-//! `py.unbound` there. `return` ends its region; where both arms of an `if` return, they yield and one
-//! `return` follows, so that every region ends with a terminator and no dead op is made. Statements
-//! after a `return` are not lowered.
+//! **Names.** Locals become values. A name that an `if` arm rebinds is a result of its `scf.if`, one that a loop body
+//! rebinds is carried by its loop: but only where it is read afterwards ([`live`]), so that temporaries of different
+//! types in two arms never meet. A name that some path leaves unassigned is `py.unbound` there. Names that must be read
+//! and written by place are cells: for the whole function where nested functions or generators share them ([`cells`]),
+//! and for the time of a `try` where its body binds what is read after an exception.
 //!
-//! In: a [`Function`] of `weft-syntax`. Out: a [`Func`], or a `Diagnostic` at the first statement or
-//! expression that the ops do not cover.
+//! **Control flow.** Every region ends with a terminator, and statements after one are not lowered. Where the first arm
+//! of an `if` leaves, what stands in its `else` follows the `scf.if` instead. Where both arms return, they yield and one
+//! `return` follows. What never ends is followed by `py.unreachable`. The shapes:
+//!
+//! ```text
+//! while t: B  else: E     scf.loop(carried) { ^(carried): t; scf.if(t) {yield()} {E; break 0 (results)}; B; yield(carried) }
+//! for x in i: B           py.for(i, carried) { ^(x, carried): B; yield(carried) }
+//! for … break … else: E   scf.block { py.for(i, carried) { … break 1 (results) … }; E; yield(results) }
+//! try: B except C: H      scf.block { py.try {B; yield()} {scf.if(py.catch(C)) {H; break 0 (results)} {yield()}; py.raise()};
+//!   else: E                           E; yield(results) }
+//! try: T finally: F       py.try {T; yield()} {F; py.raise()}; F
+//!   with jumps in T       scf.block { r = scf.block { py.try {… break 0 (value) …} {F; py.raise()}; F; break 1 }; F; return(r) }
+//! match s: case P: B      scf.if(P fits s) {names of P; B} {the other cases}; with guards: scf.block { … B; break … }
+//! assert t, m             scf.if(t) {yield()} {py.raise(AssertionError(m))}
+//! [e for x in i if t]     l = py.list(); py.for(i) { ^(x): scf.if(t) {py.append(l, e)} … }
+//! ```
+//!
+//! In: a [`Function`] of `weft-syntax`. Out: a [`PyFunction`], or a `Diagnostic` at the first statement or expression
+//! that the ops do not cover. In the order data flows: statements here, `assign`, `branch`, `loops`, `errors` (`raise`,
+//! `try`), `matching`, `expr`, `comprehend`, `closure`.
 
+mod assign;
+mod branch;
+mod cells;
+mod closure;
+mod comprehend;
+mod errors;
 mod expr;
 mod live;
+mod loops;
+mod matching;
 mod refuse;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weft_diag::{Diagnostic, Span};
-use weft_ir::attr::{BinOp, Const};
+use weft_ir::attr::Const;
 use weft_ir::{Builder, Func, Op, RegionId, Type, ValueId};
-use weft_syntax::{Expr, ExprKind, Function, ParamKind, Stmt, StmtKind};
+pub use weft_syntax::ParamKind;
+use weft_syntax::{Expr, ExprKind, Function, Stmt, StmtKind};
 
 use live::{Exits, Names};
-use refuse::{attribute_target, refused, unsupported};
+use loops::Frame;
+use refuse::{refused, unsupported};
+
+/// A function at stage `py`, with what calls of it need.
+#[derive(Clone, Debug)]
+pub struct PyFunction {
+    /// Its ops. Parameters are the captured values, in the order of `captures`, and then one for each declared
+    /// parameter (`*args` is one tuple).
+    pub func: Func,
+    /// The declared parameters.
+    pub params: Vec<PyParam>,
+    /// Names of enclosing functions that it reads or rebinds; none for a function that stands alone.
+    pub captures: Vec<String>,
+    /// The functions defined in it, as `py.closure` counts them.
+    pub nested: Vec<Arc<PyFunction>>,
+    /// From `def` or `lambda` to the end of the body.
+    pub span: Span,
+}
+
+/// A declared parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PyParam {
+    /// Its name.
+    pub name: String,
+    /// How arguments reach it.
+    pub kind: ParamKind,
+    /// Whether calls may leave it out. The defaults of a nested function are operands of its `py.closure`.
+    pub has_default: bool,
+}
 
 /// Lowers one function.
-pub fn lower(function: &Function) -> Result<Func, Diagnostic> {
+pub fn lower(function: &Function) -> Result<PyFunction, Diagnostic> {
+    lower_function(function, &[], None)
+}
+
+/// Lowers a function with its captured names (whether each is a cell) and the name by which it calls itself.
+fn lower_function(function: &Function, captures: &[(&str, bool)], own: Option<&str>) -> Result<PyFunction, Diagnostic> {
     let mut func = Func::new(if function.is_lambda { "lambda" } else { &function.name });
-    let mut lower = Lower { b: Builder::new(&mut func), function, env: BTreeMap::new(), exits: Exits::default() };
+    let mut lower = Lower::new(&mut func, function);
+    for &(name, cell) in captures {
+        let value = lower.arg(name);
+        lower.env.insert(name, if cell { Slot::Cell(value) } else { Slot::Value(value) });
+        if cell {
+            lower.cells.insert(name);
+        }
+    }
     for param in &function.params {
-        if matches!(param.kind, ParamKind::Star | ParamKind::DoubleStar) {
-            let stars = if param.kind == ParamKind::Star { "*" } else { "**" };
-            let message = format!("a `{stars}{}` parameter is not supported", param.name);
+        if param.kind == ParamKind::DoubleStar {
+            let message = format!("a `**{}` parameter is not supported", param.name);
             return Err(Diagnostic::unsupported(param.span, message).help("name each parameter"));
         }
         let value = lower.arg(&param.name);
-        lower.env.insert(&param.name, value);
+        lower.env.insert(&param.name, Slot::Value(value));
     }
+    if let Some(name) = own {
+        let value = lower.value(function.name_span, Op::PySelf, &[]);
+        lower.env.insert(name, Slot::Value(value));
+    }
+    // Those of comprehensions begin with these.
+    let cells = function.locals.iter().map(String::as_str).filter(|name| !name.contains('.'));
+    let cells: Vec<&str> = cells.filter(|name| lower.cells.contains(name)).collect();
+    lower.enter_cells(&cells, function.name_span);
     if lower.block(&function.body, &Names::new())? == Flow::Falls {
         let end = Span { start: function.span.end, ..function.span };
         let none = lower.none(end);
         lower.effect(end, Op::Return, &[none]);
     }
-    Ok(func)
+    let nested = lower.nested;
+    let param =
+        |p: &weft_syntax::Param| PyParam { name: p.name.clone(), kind: p.kind, has_default: p.default.is_some() };
+    Ok(PyFunction {
+        func,
+        params: function.params.iter().map(param).collect(),
+        captures: captures.iter().map(|(name, _)| plain(name).to_string()).collect(),
+        nested,
+        span: function.span,
+    })
 }
 
 /// Whether control reaches what follows.
@@ -54,25 +138,52 @@ enum Flow {
     Leaves,
 }
 
+/// Where a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    Value(ValueId),
+    Cell(ValueId),
+}
+
+/// The place of each local name; one that is missing is unbound.
+type Env<'a> = BTreeMap<&'a str, Slot>;
+
 struct Lower<'a, 'f> {
     b: Builder<'f>,
     function: &'a Function,
-    /// The value of each local name here; a name that is missing is unbound.
-    env: BTreeMap<&'a str, ValueId>,
+    env: Env<'a>,
+    /// Names that are cells wherever they are seen.
+    cells: Names<'a>,
+    /// Names of nested functions that stand for themselves inside.
+    own: Names<'a>,
     /// What is live where `break` and `continue` go.
     exits: Exits<'a>,
+    /// The loops and `finally`s that jumps go through, innermost last.
+    frames: Vec<Frame<'a>>,
+    /// How many loops and blocks are around, as exits count them.
+    depth: u32,
+    /// How many handlers are around.
+    handlers: u32,
+    nested: Vec<Arc<PyFunction>>,
 }
 
-/// One lowered arm of an `scf.if`, not yet terminated if it falls.
-struct Arm<'a> {
-    region: RegionId,
-    flow: Flow,
-    /// What it yields besides rebound names.
-    values: Vec<ValueId>,
-    env: BTreeMap<&'a str, ValueId>,
-}
+impl<'a, 'f> Lower<'a, 'f> {
+    fn new(func: &'f mut Func, function: &'a Function) -> Self {
+        let captured = cells::captured(function);
+        Lower {
+            b: Builder::new(func),
+            function,
+            env: Env::new(),
+            cells: captured.cells,
+            own: captured.own,
+            exits: Exits::default(),
+            frames: vec![],
+            depth: 0,
+            handlers: 0,
+            nested: vec![],
+        }
+    }
 
-impl<'a> Lower<'a, '_> {
     fn value(&mut self, span: Span, op: Op, operands: &[ValueId]) -> ValueId {
         self.b.span = span;
         self.b.value(op, operands, Type::Untyped)
@@ -83,8 +194,19 @@ impl<'a> Lower<'a, '_> {
         self.b.effect(op, operands);
     }
 
+    /// An op with regions.
+    fn held(&mut self, span: Span, op: Op, operands: &[ValueId], results: usize, regions: &[RegionId]) -> Vec<ValueId> {
+        self.b.span = span;
+        let op = self.b.op(op, operands, &vec![Type::Untyped; results], regions);
+        self.b.func.op(op).results.to_vec()
+    }
+
+    fn constant(&mut self, span: Span, value: Const) -> ValueId {
+        self.value(span, Op::PyConst { value }, &[])
+    }
+
     fn none(&mut self, span: Span) -> ValueId {
-        self.value(span, Op::PyConst { value: Const::None }, &[])
+        self.constant(span, Const::None)
     }
 
     /// A new argument of the current region, printed with a local's name.
@@ -96,17 +218,108 @@ impl<'a> Lower<'a, '_> {
 
     /// Names a value in text and messages.
     fn name(&mut self, value: ValueId, name: &str) {
+        let name = plain(name);
         if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             self.b.func.values[value.index()].name = name.to_string();
         }
     }
 
-    /// What a local name holds here.
+    /// What a local or captured name holds here.
     fn local(&mut self, name: &str, span: Span) -> ValueId {
         match self.env.get(name) {
-            Some(&value) => value,
-            None => self.value(span, Op::PyUnbound { name: name.to_string() }, &[]),
+            Some(&Slot::Value(value)) => value,
+            Some(&Slot::Cell(cell)) => self.value(span, Op::PyGet, &[cell]),
+            None => self.value(span, Op::PyUnbound { name: plain(name).to_string() }, &[]),
         }
+    }
+
+    fn locals(&mut self, names: &[&str], span: Span) -> Vec<ValueId> {
+        names.iter().map(|name| self.local(name, span)).collect()
+    }
+
+    /// Binds a name.
+    fn set_local(&mut self, name: &'a str, value: ValueId, span: Span) {
+        match self.env.get(name) {
+            Some(&Slot::Cell(cell)) => self.effect(span, Op::PySet, &[value, cell]),
+            _ => {
+                self.env.insert(name, Slot::Value(value));
+            }
+        }
+    }
+
+    /// Binds names to the results of an op.
+    fn set_results(&mut self, names: &[&'a str], values: &[ValueId]) {
+        for (&name, &value) in names.iter().zip(values) {
+            self.name(value, name);
+            self.env.insert(name, Slot::Value(value));
+        }
+    }
+
+    /// Unbinds a name.
+    fn unset(&mut self, name: &'a str, span: Span) {
+        match self.env.get(name) {
+            Some(&Slot::Cell(cell)) => {
+                let unbound = self.value(span, Op::PyUnbound { name: plain(name).to_string() }, &[]);
+                self.effect(span, Op::PySet, &[unbound, cell]);
+            }
+            _ => {
+                self.env.remove(name);
+            }
+        }
+    }
+
+    /// Makes these names cells that hold what the names held.
+    fn enter_cells(&mut self, names: &[&'a str], span: Span) {
+        for &name in names {
+            let value = self.local(name, span);
+            let cell = self.value(span, Op::PyCell { name: plain(name).to_string() }, &[value]);
+            self.name(cell, name);
+            self.env.insert(name, Slot::Cell(cell));
+        }
+    }
+
+    /// Makes these names values again. Those that nobody reads any more are not.
+    fn leave_cells(&mut self, names: &[&'a str], live: &Names<'a>, span: Span) {
+        for &name in names {
+            if live.contains(name) {
+                let value = self.local(name, span);
+                self.env.insert(name, Slot::Value(value));
+            } else {
+                self.env.remove(name);
+            }
+        }
+    }
+
+    /// Of these names, in the order of the function's locals, those that are values here.
+    fn by_value(&self, wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
+        let locals = self.function.locals.iter().map(String::as_str);
+        locals.filter(|n| wanted(n) && !matches!(self.env.get(n), Some(Slot::Cell(_)))).collect()
+    }
+
+    /// Fills a region of its own; the names around it are as before afterwards.
+    fn region<R>(
+        &mut self,
+        fill: impl FnOnce(&mut Self) -> Result<R, Diagnostic>,
+    ) -> Result<(RegionId, R, Env<'a>), Diagnostic> {
+        let region = self.b.func.new_region();
+        let here = std::mem::replace(&mut self.b.region, region);
+        let around = self.env.clone();
+        let filled = fill(self);
+        let env = std::mem::replace(&mut self.env, around);
+        self.b.region = here;
+        Ok((region, filled?, env))
+    }
+
+    /// As `region`, of a loop or block: `fill` is told its level, which is what `break_to` takes.
+    fn breakable<R>(
+        &mut self,
+        fill: impl FnOnce(&mut Self, u32) -> Result<R, Diagnostic>,
+    ) -> Result<(RegionId, R), Diagnostic> {
+        let level = self.depth;
+        self.depth += 1;
+        let filled = self.region(|l| fill(l, level));
+        self.depth -= 1;
+        filled.map(|(region, filled, _)| (region, filled))
     }
 
     /// Lowers statements in order. `after` is what is live behind them.
@@ -139,246 +352,45 @@ impl<'a> Lower<'a, '_> {
                     return Err(unsupported(span, "a declaration without a value", "assign a value, or leave it out"));
                 }
             }
+            StmtKind::Delete(targets) => targets.iter().try_for_each(|t| self.delete(t))?,
             StmtKind::Return(value) => {
                 let value = match value {
                     Some(value) => self.expr(value)?,
                     None => self.none(span),
                 };
-                self.effect(span, Op::Return, &[value]);
+                self.leave_function(span, value);
                 return Ok(Flow::Leaves);
             }
             StmtKind::If { test, body, orelse } => {
                 let test = self.condition(test)?;
-                let (flow, _) = self.branch(
-                    span,
-                    test,
-                    Some(after),
-                    |l| Ok((l.block(body, after)?, vec![])),
-                    |l| Ok((l.block(orelse, after)?, vec![])),
-                )?;
-                return Ok(flow);
+                return self.choose(span, test, after, |l| l.block(body, after), |l| l.block(orelse, after));
             }
             StmtKind::For { target, iter, body, orelse } => {
                 let iter = self.expr(iter)?;
-                self.for_loop(span, target, iter, body, orelse, after)?;
-                // Without `break` the `else` of a loop always runs.
-                return self.block(orelse, after);
+                return self.for_loop(span, target, iter, body, orelse, after);
             }
-            StmtKind::While { .. } => {
-                return Err(unsupported(span, "a `while` loop", "write a `for` loop over a range"));
+            StmtKind::While { test, body, orelse } => return self.while_loop(span, test, body, orelse, after),
+            StmtKind::Break => return self.jump(span, true),
+            StmtKind::Continue => return self.jump(span, false),
+            StmtKind::Assert { test, message } => self.assert(span, test, message.as_ref())?,
+            StmtKind::Raise { exception, cause } => {
+                return self.raise(span, exception.as_ref(), cause.as_ref());
             }
-            StmtKind::Break => return Err(unsupported(span, "`break`", "let the loop run, under an `if`")),
-            StmtKind::Continue => {
-                return Err(unsupported(span, "`continue`", "put the rest of the loop body under an `if`"));
+            StmtKind::Try { body, handlers, orelse, finalbody } if finalbody.is_empty() => {
+                return self.try_except(span, body, handlers, orelse, after);
             }
-            StmtKind::Assert { .. } => return Err(unsupported(span, "`assert`", "check before the call")),
-            StmtKind::Raise { .. } => return Err(unsupported(span, "`raise`", "check before the call")),
-            StmtKind::Function(function) => {
-                let help = "define it outside and pass what it needs as arguments";
-                return Err(unsupported(function.name_span, "a nested function", help));
+            StmtKind::Try { body, handlers, orelse, finalbody } => {
+                return self.try_finally(span, body, handlers, orelse, finalbody, after);
             }
+            StmtKind::Match { subject, cases } => return self.match_stmt(span, subject, cases, after),
+            StmtKind::Function(function) => self.define(function)?,
             StmtKind::Unsupported { what } => return Err(refused(span, what)),
         }
         Ok(Flow::Falls)
     }
-
-    /// `a = b = value`. `a, b = x, y` needs no tuple: values are made first, then bound in order.
-    fn assign_all(&mut self, targets: &'a [Expr], value: &'a Expr, span: Span) -> Result<(), Diagnostic> {
-        if let ([target], ExprKind::Tuple(values)) = (targets, &value.kind)
-            && let ExprKind::Tuple(targets) | ExprKind::List(targets) = &target.kind
-            && targets.len() == values.len()
-            && !targets.iter().chain(values).any(|e| matches!(e.kind, ExprKind::Starred(_)))
-        {
-            let values = self.exprs(values)?;
-            return targets.iter().zip(values).try_for_each(|(t, v)| self.assign(t, v, span));
-        }
-        let value = self.expr(value)?;
-        targets.iter().try_for_each(|target| self.assign(target, value, span))
-    }
-
-    fn assign(&mut self, target: &'a Expr, value: ValueId, span: Span) -> Result<(), Diagnostic> {
-        match &target.kind {
-            ExprKind::Name { ident, .. } => {
-                self.env.insert(ident, value);
-            }
-            ExprKind::Tuple(targets) | ExprKind::List(targets) => {
-                if targets.is_empty() {
-                    return Err(unsupported(target.span, "an empty target", "leave the assignment out"));
-                }
-                self.b.span = target.span;
-                let op = self.b.op(Op::PyUnpack, &[value], &vec![Type::Untyped; targets.len()], &[]);
-                let parts = self.b.func.op(op).results.clone();
-                for (target, part) in targets.iter().zip(parts) {
-                    self.assign(target, part, span)?;
-                }
-            }
-            ExprKind::Subscript { value: base, indices, tuple } => {
-                let place = self.place(base, indices, *tuple, target.span)?;
-                self.effect(span, Op::PySetIndex, &[&[value], &place[..]].concat());
-            }
-            ExprKind::Attribute { .. } => return Err(attribute_target(target.span)),
-            ExprKind::Starred(_) => {
-                return Err(unsupported(target.span, "a starred target", "unpack into one name for each value"));
-            }
-            _ => return Err(Diagnostic::internal(target.span, "the parser made this a target")),
-        }
-        Ok(())
-    }
-
-    /// `target op= value`: base and indices are evaluated once, and the old value is read before `value`.
-    fn augment(
-        &mut self,
-        target: &'a Expr,
-        op: weft_syntax::BinOp,
-        value: &'a Expr,
-        span: Span,
-    ) -> Result<(), Diagnostic> {
-        let op = Op::PyBinop { op: binop(op), inplace: true };
-        match &target.kind {
-            ExprKind::Name { ident, .. } => {
-                let old = self.local(ident, target.span);
-                let value = self.expr(value)?;
-                let new = self.value(span, op, &[old, value]);
-                self.env.insert(ident, new);
-            }
-            ExprKind::Subscript { value: base, indices, tuple } => {
-                let place = self.place(base, indices, *tuple, target.span)?;
-                let old = self.value(target.span, Op::PyIndex, &place);
-                let value = self.expr(value)?;
-                let new = self.value(span, op, &[old, value]);
-                self.effect(span, Op::PySetIndex, &[&[new], &place[..]].concat());
-            }
-            _ => return Err(attribute_target(target.span)),
-        }
-        Ok(())
-    }
-
-    /// Lowers both arms of a condition and joins what they rebind. `live` limits the join to names read later.
-    /// Returns the values both arms yield (or the one that falls).
-    fn branch(
-        &mut self,
-        span: Span,
-        test: ValueId,
-        live: Option<&Names<'a>>,
-        then: impl FnOnce(&mut Self) -> Result<(Flow, Vec<ValueId>), Diagnostic>,
-        orelse: impl FnOnce(&mut Self) -> Result<(Flow, Vec<ValueId>), Diagnostic>,
-    ) -> Result<(Flow, Vec<ValueId>), Diagnostic> {
-        let arms = [self.arm(then)?, self.arm(orelse)?];
-        let regions = [arms[0].region, arms[1].region];
-        let falling: Vec<&Arm> = arms.iter().filter(|a| a.flow == Flow::Falls).collect();
-        if falling.is_empty() {
-            let results = if self.return_to_yield(regions) { vec![Type::Untyped] } else { vec![] };
-            self.b.span = span;
-            let op = self.b.op(Op::ScfIf, &[test], &results, &regions);
-            if let Some(&value) = self.b.func.op(op).results.first() {
-                self.effect(span, Op::Return, &[value]);
-            }
-            return Ok((Flow::Leaves, vec![]));
-        }
-        let rebound = |name: &&'a str| falling.iter().any(|arm| arm.env.get(name) != self.env.get(name));
-        let wanted = |name: &&'a str| live.is_none_or(|live| live.contains(name));
-        let joined: Vec<&'a str> =
-            self.function.locals.iter().map(String::as_str).filter(wanted).filter(rebound).collect();
-        for arm in &falling {
-            let here = std::mem::replace(&mut self.b.region, arm.region);
-            let around = std::mem::replace(&mut self.env, arm.env.clone());
-            let names: Vec<ValueId> = joined.iter().map(|name| self.local(name, span)).collect();
-            self.effect(span, Op::Yield, &[&arm.values[..], &names].concat());
-            self.env = around;
-            self.b.region = here;
-        }
-        let count = falling[0].values.len();
-        self.b.span = span;
-        let op = self.b.op(Op::ScfIf, &[test], &vec![Type::Untyped; count + joined.len()], &regions);
-        let results = self.b.func.op(op).results.to_vec();
-        for (&name, &value) in joined.iter().zip(&results[count..]) {
-            self.name(value, name);
-            self.env.insert(name, value);
-        }
-        Ok((Flow::Falls, results[..count].to_vec()))
-    }
-
-    /// Lowers one arm into a region of its own; the names around it are as before afterwards.
-    fn arm(
-        &mut self,
-        fill: impl FnOnce(&mut Self) -> Result<(Flow, Vec<ValueId>), Diagnostic>,
-    ) -> Result<Arm<'a>, Diagnostic> {
-        let region = self.b.func.new_region();
-        let here = std::mem::replace(&mut self.b.region, region);
-        let around = self.env.clone();
-        let filled = fill(self);
-        let env = std::mem::replace(&mut self.env, around);
-        self.b.region = here;
-        let (flow, values) = filled?;
-        Ok(Arm { region, flow, values, env })
-    }
-
-    /// Makes the `return`s that end these regions yield instead. False if none of them returns.
-    fn return_to_yield(&mut self, regions: [RegionId; 2]) -> bool {
-        let mut any = false;
-        for region in regions {
-            if let Some(&last) = self.b.func.region(region).ops.last() {
-                let op = &mut self.b.func.ops[last.index()].op;
-                if *op == Op::Return {
-                    *op = Op::Yield;
-                    any = true;
-                }
-            }
-        }
-        any
-    }
-
-    fn for_loop(
-        &mut self,
-        span: Span,
-        target: &'a Expr,
-        iter: ValueId,
-        body: &'a [Stmt],
-        orelse: &'a [Stmt],
-        after: &Names<'a>,
-    ) -> Result<(), Diagnostic> {
-        let (head, exits) = live::loop_head(Some(target), None, body, orelse, after, &self.exits);
-        let assigned = live::assigned(Some(target), body);
-        let carried = self.function.locals.iter().map(String::as_str);
-        let carried: Vec<&'a str> = carried.filter(|n| assigned.contains(n) && head.contains(n)).collect();
-        let inits: Vec<ValueId> = carried.iter().map(|name| self.local(name, span)).collect();
-
-        let region = self.b.func.new_region();
-        let here = std::mem::replace(&mut self.b.region, region);
-        let around = self.env.clone();
-        let outer = std::mem::replace(&mut self.exits, exits);
-        let item = self.b.arg(Type::Untyped);
-        if let ExprKind::Name { ident, .. } = &target.kind {
-            self.name(item, ident);
-        }
-        // A name that may be unbound before the loop is, for the body, whatever the loop carries.
-        for &name in &carried {
-            let value = self.arg(name);
-            self.env.insert(name, value);
-        }
-        self.assign(target, item, target.span)?;
-        if self.block(body, &head)? == Flow::Falls {
-            let values: Vec<ValueId> = carried.iter().map(|name| self.local(name, span)).collect();
-            self.effect(span, Op::Yield, &values);
-        }
-        self.exits = outer;
-        self.env = around;
-        self.b.region = here;
-
-        self.b.span = span;
-        let operands = [&[iter], &inits[..]].concat();
-        let op = self.b.op(Op::PyFor, &operands, &vec![Type::Untyped; carried.len()], &[region]);
-        let results = self.b.func.op(op).results.clone();
-        for (&name, value) in carried.iter().zip(results) {
-            self.name(value, name);
-            self.env.insert(name, value);
-        }
-        Ok(())
-    }
 }
 
-/// The IR's name of an operator.
-fn binop(op: weft_syntax::BinOp) -> BinOp {
-    // Both enums hold all of Python's operators, spelled as Python does (a test goes through them).
-    BinOp::from_text(op.as_str()).unwrap()
+/// A name as the user wrote it: those of comprehensions have a number in this tree.
+fn plain(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(name, _)| name)
 }

@@ -1,7 +1,9 @@
 //! Python objects → dispatch key and argument slots, in one pass.
 //!
 //! A slot is eight bytes: a scalar's bits, or for an array its address, owner word, sizes and byte strides (COMPILER 5.1).
-//! The owner word `2k+1` says that argument `k` lends the memory.
+//! A double-precision complex number has two. The parts of a tuple follow each other. Values are numbered over all
+//! arguments; the owner word `2v+1` says that value `v` lends the memory. None, functions, types and strings have no
+//! slots: a specialisation is for one of them.
 
 use std::sync::Arc;
 
@@ -13,10 +15,14 @@ use weft_ir::{DType, Weak};
 use weft_runtime::Buffer;
 use weft_tensor::Tensor;
 
+use crate::function::Function;
 use crate::key::{Key, MAX_RANK, Word};
 use crate::numpy::{Api, ArrayView, read_scalar, scalar_dtype};
 use crate::tensor::UsmNdarray;
 use crate::{errors, places};
+
+/// Most tuples inside each other.
+const MAX_DEPTH: usize = 16;
 
 /// The arguments of one call, ready to be looked up and run.
 #[derive(Default)]
@@ -24,19 +30,25 @@ pub(crate) struct Arguments {
     /// What a specialisation is found by.
     pub(crate) key: Key,
     /// What compiled code reads.
-    pub(crate) slots: SmallVec<[u64; 32]>,
+    pub(crate) slots: SmallVec<[u64; 64]>,
+    /// The object of each value.
+    pub(crate) values: SmallVec<[*mut ffi::PyObject; 8]>,
     /// Elements of the largest array.
     pub(crate) elements: usize,
-    /// The first NumPy array, by position.
+    /// The first NumPy array, by position of the argument.
     pub(crate) host_array: Option<usize>,
     /// Device arrays.
-    pub(crate) tensors: SmallVec<[TensorArgument; 4]>,
+    pub(crate) tensors: SmallVec<[TensorArgument; 2]>,
+    /// What must live as long as the call and is not an argument.
+    pub(crate) kept: SmallVec<[Py<PyAny>; 1]>,
 }
 
 /// A device array among the arguments.
 pub(crate) struct TensorArgument {
-    /// Position of the argument.
+    /// Position of the argument that it is, or is in.
     pub(crate) k: usize,
+    /// Its number among the values.
+    pub(crate) value: usize,
     /// Position of its address among the slots.
     pub(crate) slot: usize,
     /// What it stands for.
@@ -50,102 +62,236 @@ impl Arguments {
     ///
     /// # Safety
     /// The pointers are live objects, which stay so while the slots are in use.
+    #[inline]
     pub(crate) unsafe fn read(
         &mut self,
         py: Python<'_>,
         objects: &[*mut ffi::PyObject],
-        names: &[String],
+        function: &Function,
     ) -> PyResult<()> {
         for (k, &object) in objects.iter().enumerate() {
             // SAFETY: passed on to the caller.
-            unsafe { self.push(py, k, object, names) }?;
+            unsafe { self.push(py, k, object, function, 0) }?;
         }
         Ok(())
     }
 
-    unsafe fn push(&mut self, py: Python<'_>, k: usize, object: *mut ffi::PyObject, names: &[String]) -> PyResult<()> {
-        // SAFETY: the caller of `read` vouches for the object throughout.
+    /// Reads the arguments if all are plain: arrays and numbers of the host.
+    ///
+    /// # Safety
+    /// As for [`Arguments::read`].
+    #[inline]
+    pub(crate) unsafe fn read_plain(&mut self, objects: &[*mut ffi::PyObject]) -> bool {
+        // SAFETY: passed on to the caller.
+        objects.iter().enumerate().all(|(k, &object)| unsafe { self.push_plain(k, object) })
+    }
+
+    #[inline]
+    unsafe fn push_plain(&mut self, k: usize, object: *mut ffi::PyObject) -> bool {
+        // SAFETY: passed on to the caller.
         unsafe {
             if let Some(view) = ArrayView::new(object) {
-                return match self.push_array(k, view) {
-                    true => Ok(()),
-                    false => Err(refuse_array(py, view, &names[k])),
-                };
+                return self.push_array(k, object, view);
             }
             let ty = ffi::Py_TYPE(object);
             if ty == &raw mut ffi::PyFloat_Type {
-                return self.push_scalar(Word::weak(Weak::Float), ffi::PyFloat_AsDouble(object).to_bits());
+                self.push_scalar(object, Word::weak(Weak::Float), ffi::PyFloat_AsDouble(object).to_bits());
+                return true;
             }
             if ty == &raw mut ffi::PyLong_Type {
                 let mut overflow = 0;
                 let value = ffi::PyLong_AsLongLongAndOverflow(object, &mut overflow);
-                return match overflow {
-                    0 => self.push_scalar(Word::weak(Weak::Int), value as u64),
-                    _ => Err(PyOverflowError::new_err(format!(
-                        "the argument `{}` is an int outside the 64 bits that compiled code computes in",
-                        names[k]
-                    ))),
-                };
+                self.push_scalar(object, Word::weak(Weak::Int), value as u64);
+                return overflow == 0;
             }
             if ty == &raw mut ffi::PyBool_Type {
-                return self.push_scalar(Word::weak(Weak::Bool), u64::from(object == ffi::Py_True()));
+                self.push_scalar(object, Word::weak(Weak::Bool), u64::from(object == ffi::Py_True()));
+                return true;
             }
             if object == ffi::Py_None() {
                 self.key.push(Word::weak(Weak::None));
+                return true;
+            }
+            false
+        }
+    }
+
+    unsafe fn push(
+        &mut self,
+        py: Python<'_>,
+        k: usize,
+        object: *mut ffi::PyObject,
+        function: &Function,
+        depth: usize,
+    ) -> PyResult<()> {
+        // SAFETY: the caller of `read` vouches for the object throughout.
+        unsafe {
+            if self.push_plain(k, object) {
                 return Ok(());
             }
-            match scalar_dtype(object) {
-                Some(dtype) if dtype.is_supported() => {
-                    self.push_scalar(Word::strong(dtype), read_scalar(object, dtype))
+            if let Some(view) = ArrayView::new(object) {
+                return Err(refuse_array(py, view, &function.parameters[k]));
+            }
+            if ffi::Py_TYPE(object) == &raw mut ffi::PyLong_Type {
+                return Err(PyOverflowError::new_err(format!(
+                    "the argument `{}` is an int outside the 64 bits that compiled code computes in",
+                    function.parameters[k]
+                )));
+            }
+            self.push_other(py, k, object, function, depth)
+        }
+    }
+
+    /// What is less common, or costs more anyway.
+    unsafe fn push_other(
+        &mut self,
+        py: Python<'_>,
+        k: usize,
+        object: *mut ffi::PyObject,
+        function: &Function,
+        depth: usize,
+    ) -> PyResult<()> {
+        let name = &function.parameters[k];
+        // SAFETY: the caller of `read` vouches for the object throughout.
+        unsafe {
+            let ty = ffi::Py_TYPE(object);
+            if ty == &raw mut ffi::PyTuple_Type {
+                return self.push_tuple(py, k, object, function, depth);
+            }
+            if ty == &raw mut ffi::PyComplex_Type {
+                let (re, im) = (ffi::PyComplex_RealAsDouble(object), ffi::PyComplex_ImagAsDouble(object));
+                self.push_scalar(object, Word::weak(Weak::Complex), re.to_bits());
+                self.slots.push(im.to_bits());
+                return Ok(());
+            }
+            if let Some(dtype) = scalar_dtype(object) {
+                let bits = read_scalar(object, dtype);
+                self.push_scalar(object, Word::strong(dtype), bits as u64);
+                // A c128 takes two slots.
+                if dtype == DType::C128 {
+                    self.slots.push((bits >> 64) as u64);
                 }
-                scalar => match Bound::from_borrowed_ptr(py, object).cast::<UsmNdarray>() {
-                    Ok(tensor) => self.push_tensor(py, k, tensor.get()),
-                    Err(_) => Err(refuse_object(py, object, scalar, &names[k])),
-                },
+                return Ok(());
+            }
+            let bound = Bound::from_borrowed_ptr(py, object);
+            if let Ok(tensor) = bound.cast::<UsmNdarray>() {
+                return self.push_tensor(py, k, object, tensor.get());
+            }
+            match function.constants.number(&bound)? {
+                Some(number) => {
+                    self.key.push(Word::constant(number));
+                    Ok(())
+                }
+                None => Err(refuse_object(py, object, name)),
             }
         }
     }
 
-    fn push_scalar(&mut self, word: Word, bits: u64) -> PyResult<()> {
+    fn push_scalar(&mut self, object: *mut ffi::PyObject, word: Word, bits: u64) {
         self.key.push(word);
         self.slots.push(bits);
-        Ok(())
+        self.values.push(object);
     }
 
     /// Whether the array could be taken.
-    fn push_array(&mut self, k: usize, view: ArrayView<'_>) -> bool {
-        let Some(dtype) = view.dtype().filter(|d| d.is_supported()) else { return false };
-        if !view.is_native_order() || !view.is_aligned() || view.shape().len() > MAX_RANK {
-            return false;
+    #[inline]
+    fn push_array(&mut self, k: usize, object: *mut ffi::PyObject, view: ArrayView<'_>) -> bool {
+        let Some(word) = array_word(view) else { return false };
+        let (shape, strides) = (view.shape(), view.strides());
+        self.key.push(word);
+        let owner = 2 * self.values.len() as u64 + 1;
+        self.values.push(object);
+        let (rank, at) = (shape.len(), self.slots.len());
+        let mut elements = 1;
+        self.slots.reserve(2 + 2 * rank);
+        // SAFETY: there is room for as many slots as are written.
+        unsafe {
+            let slots = self.slots.as_mut_ptr().add(at);
+            *slots = view.data() as u64;
+            *slots.add(1) = owner;
+            for i in 0..rank {
+                elements *= shape[i] as usize;
+                *slots.add(2 + i) = shape[i] as u64;
+                *slots.add(2 + rank + i) = strides[i] as u64;
+            }
+            self.slots.set_len(at + 2 + 2 * rank);
         }
-        self.key.push(Word::array(view, dtype));
-        self.slots.extend([view.data() as u64, 2 * k as u64 + 1]);
-        self.slots.extend(view.shape().iter().chain(view.strides()).map(|&n| n as u64));
-        self.elements = self.elements.max(view.len());
-        self.host_array.get_or_insert(k);
+        self.elements = self.elements.max(elements);
+        if self.host_array.is_none() {
+            self.host_array = Some(k);
+        }
         true
+    }
+
+    /// The parts of a tuple, in order.
+    unsafe fn push_tuple(
+        &mut self,
+        py: Python<'_>,
+        k: usize,
+        object: *mut ffi::PyObject,
+        function: &Function,
+        depth: usize,
+    ) -> PyResult<()> {
+        if depth >= MAX_DEPTH {
+            let message =
+                format!("the argument `{}` has tuples inside each other more than {MAX_DEPTH} deep", function.parameters[k]);
+            return Err(errors::new(py, "UnsupportedError", message));
+        }
+        // SAFETY: an exact tuple, which keeps its parts alive.
+        unsafe {
+            let parts = ffi::PyTuple_Size(object);
+            self.key.push(Word::tuple(parts as usize));
+            for i in 0..parts {
+                self.push(py, k, ffi::PyTuple_GetItem(object, i), function, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An object that compiled code reads at every call without being an argument: whether it has this word still.
+    ///
+    /// # Safety
+    /// As for [`Arguments::read`].
+    pub(crate) unsafe fn push_hidden(&mut self, object: *mut ffi::PyObject, word: Word) -> bool {
+        // SAFETY: passed on to the caller.
+        let Some(view) = (unsafe { ArrayView::new(object) }) else { return false };
+        let (key, host_array) = (self.key.len(), self.host_array);
+        let taken = self.push_array(0, object, view);
+        // It is not part of what was looked up.
+        let same = taken && self.key.last() == Some(&word);
+        self.key.truncate(key);
+        self.host_array = host_array;
+        same
     }
 }
 
-impl Arguments {
-    /// Puts slots before those of the arguments.
-    pub(crate) fn put_first(&mut self, slots: &[u64]) {
-        self.slots.insert_many(0, slots.iter().copied());
-        self.tensors.iter_mut().for_each(|t| t.slot += slots.len());
-    }
+/// The word of an array, if it can be an argument.
+#[inline]
+pub(crate) fn array_word(view: ArrayView<'_>) -> Option<Word> {
+    let dtype = view.dtype()?;
+    let fits = view.is_native_order() && view.is_aligned() && view.shape().len() <= MAX_RANK;
+    fits.then(|| Word::array(view, dtype))
+}
 
+impl Arguments {
     /// A device array: what is pending on it runs first.
-    fn push_tensor(&mut self, py: Python<'_>, k: usize, object: &UsmNdarray) -> PyResult<()> {
-        let tensor = object.handle();
-        let buffer = object.buffer(py)?;
+    fn push_tensor(
+        &mut self,
+        py: Python<'_>,
+        k: usize,
+        object: *mut ffi::PyObject,
+        array: &UsmNdarray,
+    ) -> PyResult<()> {
+        let (tensor, buffer) = array.handle_and_buffer(py)?;
         let (shape, dtype) = (tensor.shape(), tensor.dtype());
         self.key.push(Word::tensor(shape, dtype, places::place_id(tensor.queue())));
-        let slot = self.slots.len();
-        self.slots.extend([buffer.address(), 2 * k as u64 + 1]);
+        let (slot, value) = (self.slots.len(), self.values.len());
+        self.values.push(object);
+        self.slots.extend([buffer.address(), 2 * value as u64 + 1]);
         self.slots.extend(shape.iter().map(|&n| n as u64));
         self.slots.extend(c_strides(shape, dtype).iter().map(|&n| n as u64));
         self.elements = self.elements.max(tensor.size());
-        self.tensors.push(TensorArgument { k, slot, tensor, buffer });
+        self.tensors.push(TensorArgument { k, value, slot, tensor, buffer });
         Ok(())
     }
 }
@@ -163,15 +309,14 @@ fn c_strides(shape: &[i64], dtype: DType) -> SmallVec<[i64; 8]> {
 fn refuse_array(py: Python<'_>, view: ArrayView<'_>, name: &str) -> PyErr {
     let message = match view.dtype() {
         None => format!(
-            "the argument `{name}` is an array of {}, which Weft does not compute with (it takes bool, int32, int64, \
-             float32 and float64): convert it with {name}.astype(...)",
+            "the argument `{name}` is an array of {}, which Weft does not compute with (it takes bools, integers of up to 64 \
+             bits, float16, float32, float64, complex64 and complex128): convert it with {name}.astype(...)",
             view.element_type(py)
         ),
         Some(known) if !view.is_native_order() => format!(
             "the argument `{name}` is an array of byte-swapped {0}: pass {name}.astype(np.{0})",
             known.numpy_name()
         ),
-        Some(known) if !known.is_supported() => unsupported_dtype(name, "an array of", known),
         Some(_) if view.shape().len() > MAX_RANK => {
             format!("the argument `{name}` has {} dimensions; Weft takes at most {MAX_RANK}", view.shape().len())
         }
@@ -184,26 +329,11 @@ fn refuse_array(py: Python<'_>, view: ArrayView<'_>, name: &str) -> PyErr {
     errors::new(py, "UnsupportedError", message)
 }
 
-fn unsupported_dtype(name: &str, what: &str, known: DType) -> String {
-    let dtype = known.numpy_name();
-    let instead = match known {
-        DType::F16 => "float32",
-        DType::U64 | DType::U32 => "int64",
-        d if d.is_int() => "int32",
-        _ => "float64",
-    };
-    let also = if known.is_complex() { " for its real part" } else { "" };
-    format!(
-        "the argument `{name}` is {what} {dtype}, which Weft does not compute with yet (it takes bool, int32, int64, \
-         float32 and float64): pass {name}.astype(np.{instead}){also}"
-    )
-}
-
 /// Why some other object is not taken.
 ///
 /// # Safety
 /// `object` is live.
-unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, scalar: Option<DType>, name: &str) -> PyErr {
+unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, name: &str) -> PyErr {
     // SAFETY: the caller vouches for the object; the type checks only read its type.
     let (object, is_array, is_scalar) = unsafe {
         let api = Api::get();
@@ -212,9 +342,6 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, scalar: Opti
         (Bound::from_borrowed_ptr(py, object), is_array, is_scalar)
     };
     let ty = object.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |s| s.to_string());
-    if let Some(known) = scalar {
-        return errors::new(py, "UnsupportedError", unsupported_dtype(name, "a", known));
-    }
     if is_array {
         let message = format!(
             "the argument `{name}` is a {ty}, a subclass of ndarray with rules of its own: pass np.asarray({name})"
@@ -226,13 +353,18 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, scalar: Opti
         return errors::new(py, "UnsupportedError", message);
     }
     let advice = match ty.as_str() {
-        "list" | "tuple" => format!(": pass np.array({name})"),
-        "complex" => ": Weft does not compute with complex numbers yet".to_owned(),
+        "list" => format!(": pass np.array({name}), or tuple({name}) if its length is part of the program"),
+        "dict" | "set" | "frozenset" => ": pass its values as arrays or tuples".to_owned(),
+        "str" | "bytes" | "bytearray" => String::new(),
+        _ if object.is_instance_of::<pyo3::types::PyTuple>() => format!(": pass tuple({name})"),
+        _ if object.is_instance_of::<pyo3::types::PyInt>() => format!(": pass int({name})"),
+        _ if object.is_instance_of::<pyo3::types::PyFloat>() => format!(": pass float({name})"),
+        _ if object.is_callable() => ": functions are taken if they are written in Python, or known to Weft".to_owned(),
         _ => String::new(),
     };
     let message = format!(
-        "the argument `{name}` is a {ty}; compiled functions take NumPy and Weft arrays, NumPy scalars, int, float, bool \
-         and None{advice}"
+        "the argument `{name}` is a {ty}; compiled functions take NumPy and Weft arrays, NumPy scalars, int, float, \
+         complex, bool, None, str, tuples of these, functions and dtypes{advice}"
     );
     errors::new(py, "TypingError", message)
 }

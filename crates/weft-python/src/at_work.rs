@@ -50,6 +50,13 @@ pub(crate) fn border<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> P
     })
 }
 
+/// Runs `work` as Weft's own; `None` if it panicked.
+#[inline]
+pub(crate) fn silent_border<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let _inside = Inside::enter();
+    panic::catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
 fn message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())

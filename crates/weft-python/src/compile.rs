@@ -1,21 +1,23 @@
 //! A miss: source text → specialisation. The one place where the stages of the compiler are put together.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use weft_diag::{Diagnostic, SourceFile, Sources};
+use weft_diag::Diagnostic;
 use weft_ir::print::print_module;
-use weft_ir::{Func, Module, Op, Place, Stage, Type};
-use weft_passes::infer::{self, Door};
+use weft_ir::{Func, Module, Op, Place, Stage, ValueId};
+use weft_passes::infer::{self, Door, FunctionRef, Param, UserFunction};
 use weft_passes::{PassCx, pipeline};
 use weft_runtime::{Executable, Queue};
-use weft_syntax::{Pick, parse_function};
 
-use crate::errors;
+use crate::constants::Constant;
+use crate::errors::{self, Origin};
 use crate::function::Function;
-use crate::key::Key;
+use crate::key::{Key, Words};
 use crate::resolve::Names;
+use crate::results::slots_of;
 use crate::settings;
 use crate::specialisation::Specialisation;
 
@@ -42,19 +44,19 @@ impl Request {
 /// Compiles `function` for a request.
 pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> PyResult<Specialisation> {
     let start = Instant::now();
-    let text = Text::of(py, function)?;
-    let refused = |d: Diagnostic| errors::from_diagnostic(py, &d, &text.sources);
+    let mut names = Names::new(py);
+    names.entry(function.py_func.bind(py), function.source.bind(py))?;
+    let (text, file) = names.text(FunctionRef::ENTRY)?;
+    let py_func = text.parse(file).map(Arc::new).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    let defaults = names.defaults(FunctionRef::ENTRY, &function.parameters);
+    let entry = UserFunction { name: function.name.clone(), py: py_func.clone(), defaults, file };
+    names.set_read(FunctionRef::ENTRY, Arc::new(entry));
 
-    let tree = parse_function(0, &text.text, text.pick()).map_err(refused)?;
-    let py_func = weft_passes::py::lower(&tree).map_err(refused)?;
-
-    let mut next = 0;
-    let arguments = &request.key[..function.parameters.len()];
-    let params: Vec<Type> = arguments.iter().map(|word| word.ty(&mut next, &request.home)).collect();
-
-    let mut names = Names::new(py, &function.scope, &function.cells);
-    let typed = infer::run(&py_func, &params, request.door.clone(), &mut names).map_err(refused)?;
-    let guards = names.guards;
+    let params = parameters(py, function, &request, &mut names)?;
+    let typed = infer::run_with(&py_func, &params, request.door.clone(), &mut names)
+        .map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    let Names { mut guards, sources, names, exceptions, .. } = names;
+    guards.keep_arrays(&typed.hidden);
     let results = typed.module.entry().results.clone();
     let written = written(typed.module.entry());
 
@@ -70,47 +72,93 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
     let (stages, executable) = py
         .detach(|| -> Result<_, CompileError> {
             let stages = pipeline::lower(typed.module, &cx)?;
-            let executable = Executable::build(&stages.loops, Some(&queue), Some(&text.sources))?;
+            let executable = Executable::build(&stages.loops, Some(&queue), Some(&sources))?;
             Ok((stages, executable))
         })
         .map_err(|e| match e {
-            CompileError::Refused(d) => refused(d),
-            CompileError::Failed(e) => errors::from_runtime(py, &e, &text.sources),
+            CompileError::Refused(d) => errors::from_diagnostic(py, &d, &sources),
+            CompileError::Failed(e) => errors::from_runtime(py, &e, &sources),
         })?;
     Ok(Specialisation {
-        number: Specialisation::number(),
         key: request.key,
+        retired: AtomicBool::new(false),
         guards,
         params,
+        result_slots: results.iter().map(slots_of).sum(),
         results,
         written,
         returns: typed.returns,
+        native: queue.is_native(),
         executable: Arc::new(executable),
         queue,
-        py_text: print_module(&Module::new(Stage::Py, py_func), false),
-        sources: text.sources,
+        py_text: print_module(&Module::new(Stage::Py, py_func.func.clone()), false),
+        origin: Origin { sources, names, exceptions },
         stages,
         kernel_dims,
         seconds: start.elapsed().as_secs_f64(),
     })
 }
 
-/// Which parameters a function stores into, by position.
+/// What the arguments are, by the words of the key.
+fn parameters<'py>(
+    py: Python<'py>,
+    function: &Function,
+    request: &Request,
+    names: &mut Names<'py>,
+) -> PyResult<Vec<Param>> {
+    let mut words = Words { rest: &request.key, next: 0, place: &request.home };
+    let mut failed = None;
+    let mut constant = |number: u32| {
+        let param = function.constants.get(number, |constant| match constant {
+            Constant::Text(text) => Ok(Param::Const(weft_ir::attr::Const::Str(text.clone()))),
+            Constant::Known(name) => Ok(Param::Known(name.clone())),
+            Constant::Function(closure) => Err(closure.function.clone_ref(py)),
+        })?;
+        match param {
+            Ok(param) => Some(param),
+            Err(object) => match names.number(object.bind(py)) {
+                Ok(number) => Some(Param::Function(number)),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            },
+        }
+    };
+    let params: Option<Vec<Param>> = function.parameters.iter().map(|_| words.param(&mut constant)).collect();
+    match (params, failed) {
+        (Some(params), _) => Ok(params),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(errors::internal(py, "a dispatch key is shorter than the parameters")),
+    }
+}
+
+/// Which parameters of the entry a function may store into, by position. Where an array's way cannot be followed, all.
 fn written(entry: &Func) -> Vec<bool> {
-    let mut stored = vec![];
-    let mut refined = vec![];
-    entry.walk(&mut |id| match &entry.op(id).op {
-        Op::NtStore { .. } => stored.push(entry.op(id).operands[1]),
-        Op::NtRefine { .. } => refined.push((entry.op(id).results[0], entry.op(id).operands[0])),
-        _ => {}
+    let mut stored: Vec<ValueId> = vec![];
+    let mut same: Vec<(ValueId, ValueId)> = vec![];
+    let mut fresh: Vec<ValueId> = vec![];
+    entry.walk(&mut |id| {
+        let data = entry.op(id);
+        match &data.op {
+            Op::NtStore { .. } | Op::NtCopy => stored.extend(data.operands.get(1)),
+            Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtReshape => {
+                same.push((data.results[0], data.operands[0]));
+            }
+            op if op.effects().fresh => fresh.extend(&data.results),
+            _ => {}
+        }
     });
-    // A refined array is the array it refines.
-    for (result, array) in refined.into_iter().rev() {
+    // Definitions come before uses: from the last to the first, each way is followed to its end.
+    for (result, array) in same.into_iter().rev() {
         if stored.contains(&result) {
             stored.push(array);
+            fresh.push(result);
         }
     }
-    entry.params().iter().map(|p| stored.contains(p)).collect()
+    let params = entry.params();
+    let known = stored.iter().all(|v| fresh.contains(v) || params.contains(v));
+    params.iter().map(|p| !known || stored.contains(p)).collect()
 }
 
 enum CompileError {
@@ -127,39 +175,5 @@ impl From<Diagnostic> for CompileError {
 impl From<weft_runtime::RuntimeError> for CompileError {
     fn from(e: weft_runtime::RuntimeError) -> CompileError {
         CompileError::Failed(e)
-    }
-}
-
-/// The text of a function, from `weft._source.excerpt`.
-struct Text {
-    text: String,
-    sources: Sources,
-    name: Option<String>,
-    line: u32,
-    col: u32,
-}
-
-impl Text {
-    fn of(py: Python<'_>, function: &Function) -> PyResult<Text> {
-        let helper = py.import("weft._source")?.getattr("excerpt")?;
-        let found = helper.call1((&function.py_func, &function.source)).inspect_err(|error| {
-            // A refusal shows the user's call, not how it was found.
-            if errors::is(py, error, "CompileError") {
-                error.set_traceback(py, None);
-            }
-        })?;
-        let (text, name, first_line, def, line, col): (String, String, u32, Option<String>, u32, u32) =
-            found.extract()?;
-        let mut sources = Sources::default();
-        sources.add(SourceFile { name, text: text.clone(), first_line });
-        Ok(Text { text, sources, name: def, line, col })
-    }
-
-    fn pick(&self) -> Pick<'_> {
-        match &self.name {
-            None => Pick::LambdaAt { line: self.line, col: self.col },
-            Some(name) if self.line == 0 => Pick::Named(name),
-            Some(name) => Pick::DefAtLine { line: self.line, name },
-        }
     }
 }

@@ -11,12 +11,14 @@ use crate::arguments::Arguments;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
 use crate::function::Function;
-use crate::key::Word;
+use crate::key::{Key, Word};
 use crate::placement::Placement;
 use crate::settings::{OffloadConflict, offload_conflict};
-use crate::specialisation::Specialization;
+use crate::run::Ran;
+use crate::specialisation::{Specialisation, Specialization};
+use crate::signature::{describe, push_words};
 use crate::vectorcall::{self, Vectorcall};
-use crate::{errors, run};
+use crate::{context, errors, run};
 
 /// A jitted function.
 #[pyclass(frozen, dict, weakref, module = "weft")]
@@ -61,7 +63,7 @@ impl Dispatcher {
         let function = &self.function;
         let mut call = Arguments::default();
         // SAFETY: passed on to the caller.
-        unsafe { call.read(py, objects, &function.parameters) }?;
+        unsafe { call.read(py, objects, function) }?;
         let placement = self.settle(py, Placement::of(py, function, &call)?)?;
         call.key.push(Word::context(placement.id()));
         let made = match function.find(py, &call.key) {
@@ -73,7 +75,32 @@ impl Dispatcher {
             }
         };
         // SAFETY: passed on to the caller.
-        unsafe { run::run(py, function, &made, &mut call, objects) }
+        unsafe { run::run(py, function, made, &mut call) }
+    }
+
+    /// A call whose arguments are plain and whose specialisation is there; `None` for any other, which did nothing.
+    /// Drops no reference of Python's: CPython calls this without PyO3 knowing.
+    ///
+    /// # Safety
+    /// As for [`Dispatcher::run`].
+    #[inline]
+    pub(crate) unsafe fn hit(&self, py: Python<'_>, objects: &[*mut ffi::PyObject]) -> Option<(Ran, &Specialisation)> {
+        let function = &self.function;
+        let mut call = Arguments::default();
+        // SAFETY: passed on to the caller.
+        if !unsafe { call.read_plain(objects) } || context::current(py).is_ok_and(|c| c.is_some()) {
+            return None;
+        }
+        call.key.push(Word::context(0));
+        let made = function.find(py, &call.key).filter(|made| made.native && made.guards.arrays.is_empty())?;
+        // SAFETY: passed on to the caller.
+        Some((unsafe { run::run_on_host(py, function, made, &mut call) }, made))
+    }
+
+    fn compile_for_host(&self, py: Python<'_>, key: Key) -> PyResult<&Specialisation> {
+        let placement = Placement::Host;
+        let request = Request { key, door: Door::Njit, queue: placement.queue(py)?, home: placement.home() };
+        Ok(self.function.add(py, compile(py, &self.function, request)?))
     }
 
     /// The placement after the answer to a conflict of `parallel=False` and a device context (A5).
@@ -107,8 +134,9 @@ pub(crate) fn inspect(function: &Function, stage: &str, index: Option<usize>) ->
         let near = weft_diag::nearest(stage, STAGES).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
         return Err(PyValueError::new_err(format!("there is no stage {stage:?}: it is one of {STAGES:?}{near}")));
     }
+    let all = function.in_order();
     let made = match index {
-        Some(index) => function.in_order().get(index).cloned(),
+        Some(index) => all.get(index).map(|made| &**made),
         None => function.last(),
     };
     let Some(made) = made else {
@@ -187,6 +215,29 @@ impl Dispatcher {
     #[pyo3(signature = (stage, index = None))]
     fn inspect(&self, stage: &str, index: Option<usize>) -> PyResult<String> {
         inspect(&self.function, stage, index)
+    }
+
+    /// Compiles for arguments that `weft.types` described, outside any device context, and describes the result.
+    fn _compile<'py>(&self, py: Python<'py>, arguments: Vec<Bound<'py, PyTuple>>) -> PyResult<Bound<'py, PyTuple>> {
+        border(py, || {
+            let mut key = Key::new();
+            arguments.iter().try_for_each(|described| push_words(&mut key, described))?;
+            key.push(Word::context(0));
+            let made = match self.function.find(py, &key) {
+                Some(made) => made,
+                None => self.compile_for_host(py, key)?,
+            };
+            describe(py, &made.returns, &mut made.results.iter())
+        })
+    }
+
+    /// Forgets what was compiled, and compiles for the same arguments again.
+    fn recompile(&self, py: Python<'_>) -> PyResult<()> {
+        let made = self.function.in_order();
+        self.function.forget();
+        // What ran on a device is compiled when it is called there again.
+        let keys = made.iter().filter(|s| s.native && s.key.last() == Some(&Word::context(0)));
+        border(py, || keys.map(|s| s.key.clone()).try_for_each(|key| self.compile_for_host(py, key).map(drop)))
     }
 
     fn __repr__(&self) -> String {

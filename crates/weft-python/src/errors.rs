@@ -3,11 +3,13 @@
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 use weft_codegen::CodegenError;
 use weft_diag::{Diagnostic, ErrorKind, Sources, Span, render};
 use weft_hal::HalError;
 use weft_runtime::{CallError, Raised, RuntimeError};
+
+
 
 /// A class of `weft.errors`.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
@@ -83,25 +85,42 @@ pub(crate) fn from_runtime(py: Python<'_>, error: &RuntimeError, sources: &Sourc
         RuntimeError::Hal(error) => from_hal(py, error),
         RuntimeError::Codegen(error) => from_codegen(py, error, sources),
         RuntimeError::Invalid(text) => new(py, "DeviceError", text.clone()),
+        RuntimeError::Interrupted => crate::event::interruption(),
         error => internal(py, &error.to_string()),
     }
 }
 
-/// Why a call did not return. `function` names the frame that the traceback shows.
-pub(crate) fn from_call(py: Python<'_>, error: &CallError, sources: &Sources, function: &str) -> PyErr {
+/// Where compiled code comes from: what its exceptions show.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub(crate) sources: Sources,
+    /// Name of the function that each source is of.
+    pub(crate) names: Vec<String>,
+    /// Exception classes of the user's, by number.
+    pub(crate) exceptions: Vec<Py<PyAny>>,
+}
+
+/// Why a call did not return.
+pub(crate) fn from_call(py: Python<'_>, error: &CallError, made: &Origin) -> PyErr {
     match error {
-        CallError::Raised(raised) => from_raised(py, raised, sources, function),
-        CallError::Runtime(error) => from_runtime(py, error, sources),
+        CallError::Raised(raised) => from_raised(py, raised, made),
+        CallError::Runtime(error) => from_runtime(py, error, &made.sources),
     }
 }
 
 /// An exception that compiled code raised, with an entry for the user's expression in its traceback.
-fn from_raised(py: Python<'_>, raised: &Raised, sources: &Sources, function: &str) -> PyErr {
-    let made = py.import("weft._traceback").and_then(|helper| {
-        let place = place(raised.span, sources);
-        helper.getattr("exception")?.call1((raised.class.name(), raised.message.as_str(), place, function))
+fn from_raised(py: Python<'_>, raised: &Raised, made: &Origin) -> PyErr {
+    let built = py.import("weft._traceback").and_then(|helper| {
+        let place = place(raised.span, &made.sources);
+        let function = made.names.get(raised.span.file as usize).or(made.names.first());
+        let function = function.map_or("?", String::as_str);
+        let class = match raised.user.and_then(|k| made.exceptions.get(k as usize)) {
+            Some(class) => class.bind(py).clone(),
+            None => PyString::new(py, raised.class.name()).into_any(),
+        };
+        helper.getattr("exception")?.call1((class, raised.message.as_str(), place, function))
     });
-    match made {
+    match built {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
     }

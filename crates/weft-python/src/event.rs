@@ -1,20 +1,17 @@
 //! `weft.Event`, and waits that Ctrl-C ends.
 
+use std::cell::Cell;
+use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
+use smallvec::SmallVec;
+use weft_runtime::{Interrupter, wait_unless};
 
 use crate::errors;
 use crate::memory::Keep;
-
-/// How often a wait looks for signals.
-const SLICE: Duration = Duration::from_millis(50);
-
-/// How long a wait asks without a pause: a pause takes some sixty microseconds, however short it is meant.
-const EAGER: Duration = Duration::from_micros(300);
 
 unsafe extern "C" {
     /// Of the C library, since glibc 2.30.
@@ -29,40 +26,53 @@ fn handles_signals() -> bool {
 /// Blocks until an event is complete, without the GIL. Handlers of signals run every 50 ms; what one raises ends the wait
 /// (the operation itself goes on).
 pub(crate) fn await_event(py: Python<'_>, event: &weft_hal::Event) -> PyResult<()> {
-    let mut waited = Duration::ZERO;
-    while handles_signals() && !py.detach(|| within_slice(event, waited)) {
-        py.check_signals()?;
-        waited += SLICE;
-    }
-    py.detach(|| event.wait()).map_err(|e| errors::from_hal(py, &e))
+    let waited = py.detach(|| match handles_signals() {
+        true => wait_unless(event, || Python::attach(|py| py.check_signals())),
+        false => Ok(event.wait()),
+    });
+    waited?.map_err(|e| errors::from_hal(py, &e))
 }
 
-/// Polls for one slice at most. The pauses grow with the time waited so far, so that they are a small part of it.
-fn within_slice(event: &weft_hal::Event, before: Duration) -> bool {
-    let start = Instant::now();
-    loop {
-        if event.is_complete() {
-            return true;
-        }
-        let waited = start.elapsed();
-        if waited > SLICE {
-            return false;
-        }
-        match before + waited {
-            short if short < EAGER => std::thread::yield_now(),
-            long => std::thread::sleep((long / 32).min(Duration::from_millis(2))),
-        }
-    }
+thread_local! {
+    /// What a handler of a signal raised during a wait inside a call.
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
-/// What dropped events still keep: memory of operations that are not complete.
-static ORPHANS: Mutex<Vec<(weft_hal::Event, Vec<Keep>)>> = Mutex::new(Vec::new());
+/// Lets what handlers of signals raise end the waits inside jitted calls. Called once, when the module is made.
+pub(crate) fn install_interrupter() {
+    let stop = || match Python::attach(|py| py.check_signals()) {
+        Ok(()) => false,
+        Err(error) => {
+            RAISED.set(Some(error));
+            true
+        }
+    };
+    weft_runtime::set_interrupter(Interrupter { listens: handles_signals, stop });
+}
+
+/// The exception that ended a wait inside a call.
+pub(crate) fn interruption() -> PyErr {
+    RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))
+}
+
+/// What dropped events still keep: memory of operations that are not complete, oldest first.
+static ORPHANS: Mutex<VecDeque<(weft_hal::Event, Vec<Keep>)>> = Mutex::new(VecDeque::new());
+
+/// How many of them a new event looks at: more than it can add, so that their number does not grow with the work done.
+const LOOK_AT: usize = 4;
 
 /// Lets go of what complete operations kept. Needs the GIL, since Python's memory is among it.
 fn sweep(_py: Python<'_>) {
     let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
-    let (done, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut *orphans).into_iter().partition(|(e, _)| e.is_complete());
-    *orphans = rest;
+    let mut done = SmallVec::<[_; LOOK_AT]>::new();
+    for _ in 0..LOOK_AT.min(orphans.len()) {
+        let Some(oldest) = orphans.pop_front() else { break };
+        match oldest.0.is_complete() {
+            true => done.push(oldest),
+            // Later: those of other queues may be further.
+            false => orphans.push_back(oldest),
+        }
+    }
     // After the lock: dropping may run Python code.
     drop(orphans);
     drop(done);
@@ -86,7 +96,7 @@ impl Event {
         keep: Vec<Keep>,
     ) -> PyResult<Py<Event>> {
         sweep(py);
-        let keep = if inner.is_complete() { vec![] } else { keep };
+        let keep = if keep.is_empty() || inner.is_complete() { vec![] } else { keep };
         let waits = waits.iter().map(|e| e.get().inner.clone()).collect();
         Py::new(py, Event { inner, waits, keep: Mutex::new(keep) })
     }
@@ -109,7 +119,7 @@ impl Drop for Event {
         let keep = std::mem::take(self.keep.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !keep.is_empty() && !self.inner.is_complete() {
             let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
-            orphans.push((self.inner.clone(), keep));
+            orphans.push_back((self.inner.clone(), keep));
         }
     }
 }

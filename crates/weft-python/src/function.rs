@@ -1,15 +1,14 @@
 //! What a decorated function is, whichever door it is behind: its Python function, its text, its specialisations.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
-use smallvec::SmallVec;
 
-use crate::guards::Scope;
+use crate::constants::Constants;
 use crate::key::Word;
-use crate::resolve::{cells_of, scope_of};
 use crate::specialisation::Specialisation;
 
 /// A decorated function.
@@ -22,10 +21,8 @@ pub(crate) struct Function {
     pub(crate) parameters: Vec<String>,
     /// A `weft._source.Source`.
     pub(crate) source: Py<PyAny>,
-    /// Where its global names are.
-    pub(crate) scope: Scope,
-    /// Its closure.
-    pub(crate) cells: Vec<(String, Py<PyAny>)>,
+    /// Functions, types and strings among the arguments so far.
+    pub(crate) constants: Constants,
     /// `parallel=False` was asked for.
     pub(crate) serial: bool,
     /// Whether to release the GIL; `None` decides by the work.
@@ -33,7 +30,10 @@ pub(crate) struct Function {
     /// Arguments can be taken as they come when all are given by position.
     positional: bool,
     binder: PyOnceLock<Py<PyAny>>,
+    /// All that were ever made. Calls borrow them from here, so none goes before the function does.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
+    /// The one used last; null at first.
+    last: AtomicPtr<Specialisation>,
 }
 
 impl Function {
@@ -45,22 +45,26 @@ impl Function {
         nogil: Option<bool>,
     ) -> PyResult<Function> {
         let code = function.getattr("__code__")?;
+        let flags: u32 = code.getattr("co_flags")?.extract()?;
+        let keyword_only: u32 = code.getattr("co_kwonlyargcount")?.extract()?;
         Ok(Function {
             name: function.getattr("__name__")?.extract()?,
-            scope: scope_of(function)?,
-            cells: cells_of(function)?,
             serial: parallel.extract::<bool>().is_ok_and(|on| !on),
-            positional: code.getattr("co_kwonlyargcount")?.extract::<u32>()? == 0,
+            // 4 is CO_VARARGS: such arguments are packed into a tuple.
+            positional: keyword_only == 0 && flags & 4 == 0,
             py_func: function.clone().unbind(),
             source,
             parameters,
+            constants: Constants::default(),
             nogil,
             binder: PyOnceLock::new(),
             specialisations: Mutex::default(),
+            last: AtomicPtr::default(),
         })
     }
 
     /// Whether so many positional arguments, and no others, are one for each parameter.
+    #[inline]
     pub(crate) fn takes(&self, count: usize) -> bool {
         self.positional && count == self.parameters.len()
     }
@@ -83,62 +87,76 @@ impl Function {
         Ok(binder.bind(py).call(args, kwargs)?.cast_into::<PyTuple>()?)
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Specialisation>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Specialisation>>> {
         self.specialisations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The specialisation for a key whose assumptions hold. The last one used is looked at first.
-    pub(crate) fn find(&self, py: Python<'_>, key: &[Word]) -> Option<Arc<Specialisation>> {
-        let holds = |s: &Specialisation| s.key.as_slice() == key && s.guards.iter().all(|g| g.holds(py, &self.scope));
+    #[inline]
+    pub(crate) fn find(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
+        match self.last() {
+            Some(last) if last.serves(py, key) => Some(last),
+            Some(_) => self.find_other(py, key),
+            None => None,
+        }
+    }
+
+    fn find_other(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
         // Checking guards may run Python code: not under the lock.
-        let last = self.last()?;
-        if holds(&last) {
-            return Some(last);
+        let fitting: Vec<*const Specialisation> =
+            self.all().iter().rev().filter(|s| s.key.as_slice() == key).map(Arc::as_ptr).collect();
+        for pointer in fitting {
+            // SAFETY: no specialisation goes before the function does.
+            let found = unsafe { &*pointer };
+            if found.serves(py, key) {
+                self.last.store(pointer.cast_mut(), Ordering::Release);
+                return Some(found);
+            }
         }
-        let others: SmallVec<[Arc<Specialisation>; 2]> =
-            self.all().iter().rev().skip(1).filter(|s| s.key.as_slice() == key).cloned().collect();
-        let found = others.into_iter().find(|s| holds(s))?;
-        let mut all = self.all();
-        if let Some(at) = all.iter().position(|s| Arc::ptr_eq(s, &found)) {
-            let used = all.remove(at);
-            all.push(used);
-        }
-        Some(found)
+        None
     }
 
     /// Adds a specialisation, as the last used. Compiling lets other threads run: if one of them was faster with the same,
     /// that one is kept.
-    pub(crate) fn add(&self, py: Python<'_>, made: Specialisation) -> Arc<Specialisation> {
+    pub(crate) fn add(&self, py: Python<'_>, made: Specialisation) -> &Specialisation {
         if let Some(found) = self.find(py, &made.key) {
             return found;
         }
         let made = Arc::new(made);
-        self.all().push(made.clone());
-        made
+        let pointer = Arc::as_ptr(&made);
+        self.all().push(made);
+        self.last.store(pointer.cast_mut(), Ordering::Release);
+        // SAFETY: it is in the list now, from which nothing is taken before the function goes.
+        unsafe { &*pointer }
+    }
+
+    /// Lets nothing that was compiled so far be used again.
+    pub(crate) fn forget(&self) {
+        self.all().iter().for_each(|s| s.retire());
+        self.last.store(std::ptr::null_mut(), Ordering::Release);
     }
 
     /// Every specialisation in the order in which they were made.
     pub(crate) fn in_order(&self) -> Vec<Arc<Specialisation>> {
-        let mut all = self.all().clone();
-        all.sort_by_key(|s| s.number);
-        all
+        self.all().iter().filter(|s| !s.is_retired()).cloned().collect()
     }
 
     /// The one used last.
-    pub(crate) fn last(&self) -> Option<Arc<Specialisation>> {
-        self.all().last().cloned()
+    #[inline]
+    pub(crate) fn last(&self) -> Option<&Specialisation> {
+        // SAFETY: null or a specialisation of the list, from which nothing is taken before the function goes.
+        unsafe { self.last.load(Ordering::Acquire).as_ref() }
     }
 
     /// For the garbage collector.
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.py_func)?;
         visit.call(&self.source)?;
-        visit.call(&self.scope.globals)?;
-        self.cells.iter().try_for_each(|(_, cell)| visit.call(cell))?;
+        self.constants.traverse(visit)?;
         // Nobody holds the lock for longer than a few instructions; if somebody does now, the next collection sees it.
         let Ok(specialisations) = self.specialisations.try_lock() else { return Ok(()) };
-        // Shared ones are in use by a call, which keeps them.
+        // Shared ones are being looked at, by somebody who keeps them.
         let owned = specialisations.iter().filter(|s| Arc::strong_count(s) == 1);
-        owned.flat_map(|s| &s.guards).try_for_each(|guard| guard.traverse(visit))
+        owned.map(|s| &s.guards).try_for_each(|guards| guards.traverse(visit))
     }
 }

@@ -1,19 +1,25 @@
-//! `@weft.kernel`: a function that one work-item runs, launched as `f[global_size](...)`.
+//! `@weft.kernel`: a function that one work-item runs, launched as `f[global_size](...)` or `f[global_size, local_size](...)`.
+
+use std::sync::{Arc, Once};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use weft_passes::infer::Door;
+use weft_runtime::Queue;
 
 use crate::arguments::Arguments;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
 use crate::dispatcher::{inspect, pointers};
+use crate::event::{Event, wait_list};
 use crate::function::Function;
 use crate::key::Word;
 use crate::placement::Placement;
 use crate::specialisation::Specialization;
+use crate::vectorcall::{ARGUMENTS_OFFSET, Vectorcall, enable_at, packed};
 use crate::{errors, run};
 
 /// Sizes of a launch, slowest dimension first.
@@ -23,29 +29,46 @@ type Sizes = SmallVec<[u64; 3]>;
 #[pyclass(frozen, dict, weakref, module = "weft")]
 pub(crate) struct Kernel(Function);
 
-/// A kernel with its sizes: what `f[global_size]` is.
+/// A kernel with its sizes: what `f[global_size]` and `f[global_size, local_size]` are.
 #[pyclass(frozen, module = "weft")]
 pub(crate) struct Launcher {
+    /// Read by CPython, at the offset that the type names.
+    vectorcall: Vectorcall,
     kernel: Py<Kernel>,
-    sizes: Sizes,
+    size: Size,
+}
+
+/// What a launch was asked for.
+struct Size {
+    global: Sizes,
+    /// Work-items of a work-group; empty where the runtime chooses.
+    local: Sizes,
 }
 
 impl Kernel {
-    fn launch(&self, sizes: &Sizes, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        let py = args.py();
+    /// Launches it, and returns the queue it went to.
+    ///
+    /// # Safety
+    /// The objects are live, one for each parameter, and stay so during the call.
+    unsafe fn launch(
+        &self,
+        py: Python<'_>,
+        size: &Size,
+        objects: &[*mut ffi::PyObject],
+        wait_for: &[weft_hal::Event],
+    ) -> PyResult<Arc<Queue>> {
         let function = &self.0;
-        let args = function.bind(args, kwargs)?;
-        let objects = pointers(&args);
+        let sizes = &size.global;
         let mut call = Arguments::default();
-        // SAFETY: the tuple keeps the objects alive for the launch.
-        unsafe { call.read(py, &objects, &function.parameters) }?;
+        call.slots.extend_from_slice(sizes);
+        // SAFETY: passed on to the caller.
+        unsafe { call.read(py, objects, function) }?;
         let placement = Placement::of(py, function, &call)?;
         if let (Placement::Host, Some(k)) = (&placement, call.host_array) {
             return Err(self.no_place(py, k));
         }
         let dims = sizes.len() as u32;
         call.key.push(Word::launch(placement.id(), dims));
-        call.put_first(sizes);
         // A launch that has work is worth giving the GIL away for by its number of items.
         call.elements = sizes.iter().product::<u64>() as usize;
         let made = match function.find(py, &call.key) {
@@ -55,8 +78,13 @@ impl Kernel {
                 function.add(py, compile(py, function, Request { key, door, queue, home: placement.home() })?)
             }
         };
-        // SAFETY: as above.
-        unsafe { run::run(py, function, &made, &mut call, &objects) }.map(drop)
+        let queue = call.tensors.first().map_or(&made.queue, |t| t.tensor.queue()).clone();
+        if !wait_for.is_empty() {
+            py.detach(|| queue.wait_for(wait_for)).map_err(|e| errors::from_hal(py, &e))?;
+        }
+        // SAFETY: passed on to the caller.
+        unsafe { run::run_or_launch(py, function, made, &mut call, Some(&size.local)) }?;
+        Ok(queue)
     }
 
     /// NumPy arrays outside a device context (spec B6).
@@ -85,9 +113,12 @@ impl Kernel {
     }
 
     /// `f[global_size]` or `f[global_size, local_size]`, sizes being ints or tuples of up to three.
-    fn __getitem__(slf: Py<Self>, index: &Bound<'_, PyAny>) -> PyResult<Launcher> {
-        let sizes = launch_sizes(index)?;
-        Ok(Launcher { kernel: slf, sizes })
+    fn __getitem__<'py>(slf: Py<Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Launcher>> {
+        let launcher = Launcher { vectorcall: call, kernel: slf, size: launch_size(index)? };
+        let launcher = Bound::new(index.py(), launcher)?;
+        static ENABLED: Once = Once::new();
+        ENABLED.call_once(|| enable_at(launcher.as_any(), &raw const launcher.get().vectorcall as usize));
+        Ok(launcher)
     }
 
     #[pyo3(signature = (*_args, **_kwargs))]
@@ -137,26 +168,92 @@ impl Kernel {
     }
 }
 
+impl Launcher {
+    fn bound(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+        wait_for: &[weft_hal::Event],
+    ) -> PyResult<Arc<Queue>> {
+        let kernel = self.kernel.get();
+        let args = kernel.0.bind(args, kwargs)?;
+        // SAFETY: the tuple keeps the objects alive for the launch.
+        unsafe { kernel.launch(args.py(), &self.size, &pointers(&args), wait_for) }
+    }
+}
+
 #[pymethods]
 impl Launcher {
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        border(py, || self.kernel.get().launch(&self.sizes, args, kwargs))
+        border(py, || self.bound(args, kwargs, &[]).map(drop))
+    }
+
+    /// Launches it after some events, and returns the event of the launch. NumPy arrays hold their results on return.
+    #[pyo3(signature = (args, wait_for = None))]
+    fn _start(&self, args: &Bound<'_, PyTuple>, wait_for: Option<&Bound<'_, PyAny>>) -> PyResult<Py<Event>> {
+        let py = args.py();
+        let waits = wait_list(py, wait_for)?;
+        border(py, || {
+            let events: Vec<weft_hal::Event> = waits.iter().map(|e| e.get().inner().clone()).collect();
+            let queue = self.bound(args, None, &events)?;
+            let done = py.detach(|| queue.submit(&[], |queue, waits| queue.barrier(waits)));
+            Event::new(py, done.map_err(|e| errors::from_hal(py, &e))?, waits, vec![])
+        })
     }
 
     fn __repr__(&self) -> String {
-        format!("<weft.kernel {}[{:?}]>", self.kernel.get().0.name, self.sizes.as_slice())
+        let Size { global, local } = &self.size;
+        let local = if local.is_empty() { String::new() } else { format!(", {:?}", local.as_slice()) };
+        format!("<weft.kernel {}[{:?}{local}]>", self.kernel.get().0.name, global.as_slice())
     }
 }
 
-/// The global size of `f[...]`. Ints alone are one global size, since `f[a.shape]` is the same to Python as
-/// `f[n, m]`; a local size is recognised by being a tuple.
-fn launch_sizes(index: &Bound<'_, PyAny>) -> PyResult<Sizes> {
-    let Ok(tuple) = index.cast::<PyTuple>() else { return one_size(index).map(|n| SmallVec::from_slice(&[n])) };
+/// The entry of every launcher: as for dispatchers, see [`crate::vectorcall`].
+unsafe extern "C" fn call(
+    callable: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargsf: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: CPython calls this only for objects whose type has this offset: launchers, kept alive by the caller,
+        // as are the arguments.
+        let done = unsafe {
+            let callable = Bound::from_borrowed_ptr(py, callable);
+            let launcher = callable.cast_unchecked::<Launcher>().get();
+            let count = nargsf & !ARGUMENTS_OFFSET;
+            let objects = if count == 0 { &[] } else { std::slice::from_raw_parts(args, count) };
+            let kernel = launcher.kernel.get();
+            border(py, || match kwnames.is_null() && kernel.0.takes(count) {
+                true => kernel.launch(py, &launcher.size, objects, &[]).map(drop),
+                false => {
+                    let names = Bound::from_borrowed_ptr_or_opt(py, kwnames);
+                    let (args, kwargs) = packed(py, objects, args.wrapping_add(count), names)?;
+                    launcher.bound(&args, Some(&kwargs), &[]).map(drop)
+                }
+            })
+        };
+        match done {
+            Ok(()) => py.None().into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                std::ptr::null_mut()
+            }
+        }
+    })
+}
+
+/// The sizes of `f[...]`. Ints alone are one global size, since `f[a.shape]` is the same to Python as `f[n, m]`; a local
+/// size is recognised by being a tuple.
+fn launch_size(index: &Bound<'_, PyAny>) -> PyResult<Size> {
+    let Ok(tuple) = index.cast::<PyTuple>() else {
+        return Ok(Size { global: SmallVec::from_slice(&[one_size(index)?]), local: Sizes::new() });
+    };
     if tuple.len() == 2
         && let Ok(local) = tuple.get_item(1)?.cast::<PyTuple>()
     {
-        let global = launch_sizes(&tuple.get_item(0)?)?;
+        let global = launch_size(&tuple.get_item(0)?)?.global;
         // An empty one is DEFAULT_LOCAL_SIZE: the runtime chooses.
         let local: Sizes = local.iter().map(|n| one_size(&n)).collect::<PyResult<_>>()?;
         if local.contains(&0) {
@@ -169,11 +266,11 @@ fn launch_sizes(index: &Bound<'_, PyAny>) -> PyResult<Sizes> {
                 global.len()
             )));
         }
-        return Ok(global);
+        return Ok(Size { global, local });
     }
-    let sizes: Sizes = tuple.iter().map(|n| one_size(&n)).collect::<PyResult<_>>()?;
-    match sizes.len() {
-        1..=3 => Ok(sizes),
+    let global: Sizes = tuple.iter().map(|n| one_size(&n)).collect::<PyResult<_>>()?;
+    match global.len() {
+        1..=3 => Ok(Size { global, local: Sizes::new() }),
         0 => Err(PyValueError::new_err("a global size has one to three dimensions, not none")),
         n => Err(PyValueError::new_err(format!("a global size has one to three dimensions, not {n}"))),
     }

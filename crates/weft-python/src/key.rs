@@ -1,19 +1,24 @@
-//! The dispatch key: what a specialisation depends on, one word per argument.
+//! The dispatch key: what a specialisation depends on, one word per value among the arguments.
 //!
 //! A word packs kind, dtype, rank, layout, read-only, unit dimensions and place class, so that looking a specialisation
-//! up is a comparison of bytes, and the type of a parameter is read back from its word alone.
+//! up is a comparison of bytes, and what an argument is can be read back from its words alone. A tuple is a word with
+//! its length, followed by the words of its parts. What a word cannot hold (a function, a string) is a number in the
+//! function's own table ([`crate::constants`]).
 
 use smallvec::SmallVec;
+use weft_ir::attr::Const;
 use weft_ir::{DType, Dim, Layout, Place, TensorType, Type, Weak};
+use weft_passes::infer::Param;
 
 use crate::numpy::ArrayView;
 
-/// One argument.
+/// One value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
 pub(crate) struct Word(u64);
 
 /// The arguments of a call, and after them the id of the open device context's queue (0: none).
-pub(crate) type Key = SmallVec<[Word; 10]>;
+pub(crate) type Key = SmallVec<[Word; 12]>;
 
 /// Most dimensions of an array: as many as the unit mask has bits.
 pub(crate) const MAX_RANK: usize = 32;
@@ -22,6 +27,8 @@ const ARRAY: u64 = 1;
 const STRONG: u64 = 2;
 const WEAK: u64 = 3;
 const CONTEXT: u64 = 4;
+const TUPLE: u64 = 5;
+const CONSTANT: u64 = 6;
 
 const KIND: u32 = 0; // 4 bits
 const DTYPE: u32 = 4; // 4 bits
@@ -29,15 +36,21 @@ const RANK: u32 = 8; // 6 bits
 const LAYOUT: u32 = 14; // 2 bits
 const READONLY: u32 = 16; // 1 bit
 const PLACE: u32 = 17; // 15 bits: 0 is the host, else a queue's id
-const UNITS: u32 = 32; // 32 bits
+const UNITS: u32 = 32; // 32 bits; of tuples the length, of constants the number
 
-const WEAKS: [Weak; 4] = [Weak::None, Weak::Bool, Weak::Int, Weak::Float];
+const WEAKS: [Weak; 5] = [Weak::None, Weak::Bool, Weak::Int, Weak::Float, Weak::Complex];
 
 impl Word {
     /// A Python scalar.
-    pub(crate) fn weak(weak: Weak) -> Word {
-        let index = WEAKS.iter().position(|&w| w == weak).unwrap_or(0);
-        Word(WEAK | (index as u64) << DTYPE)
+    pub(crate) const fn weak(weak: Weak) -> Word {
+        let index = match weak {
+            Weak::None => 0,
+            Weak::Bool => 1,
+            Weak::Int => 2,
+            Weak::Float => 3,
+            Weak::Complex => 4,
+        };
+        Word(WEAK | index << DTYPE)
     }
 
     /// A NumPy scalar.
@@ -47,11 +60,13 @@ impl Word {
 
     /// A NumPy array of a supported dtype and rank.
     pub(crate) fn array(view: ArrayView<'_>, dtype: DType) -> Word {
-        let mut units = 0;
-        for (i, &n) in view.shape().iter().enumerate() {
-            units |= u64::from(n == 1) << i;
-        }
-        let layout = match view.layout() {
+        let units = view.shape().iter().enumerate().fold(0, |units, (i, &n)| units | u32::from(n == 1) << i);
+        Word::array_of(dtype, view.shape().len(), view.layout(), view.is_readonly(), units)
+    }
+
+    /// An array of the host, by what its word holds.
+    pub(crate) fn array_of(dtype: DType, rank: usize, layout: Layout, readonly: bool, units: u32) -> Word {
+        let layout = match layout {
             Layout::C => 0,
             Layout::F => 1,
             Layout::A => 2,
@@ -60,10 +75,10 @@ impl Word {
         Word(
             ARRAY
                 | (dtype as u64) << DTYPE
-                | (view.shape().len() as u64) << RANK
+                | (rank as u64) << RANK
                 | layout << LAYOUT
-                | u64::from(view.is_readonly()) << READONLY
-                | units << UNITS,
+                | u64::from(readonly) << READONLY
+                | u64::from(units) << UNITS,
         )
     }
 
@@ -72,6 +87,16 @@ impl Word {
         let units = shape.iter().enumerate().fold(0, |units, (i, &n)| units | u64::from(n == 1) << i);
         let rank = shape.len() as u64;
         Word(ARRAY | (dtype as u64) << DTYPE | rank << RANK | u64::from(id) << PLACE | units << UNITS)
+    }
+
+    /// A tuple of so many parts, whose words follow.
+    pub(crate) fn tuple(parts: usize) -> Word {
+        Word(TUPLE | (parts as u64) << UNITS)
+    }
+
+    /// What the specialisation is for, by its number in the function's table.
+    pub(crate) fn constant(number: u32) -> Word {
+        Word(CONSTANT | u64::from(number) << UNITS)
     }
 
     /// The open device context of a call.
@@ -88,8 +113,8 @@ impl Word {
         (self.0 >> at) & ((1 << count) - 1)
     }
 
-    /// The type of a parameter with this argument. Sizes other than one become symbols from `next` on; `place` is where
-    /// arrays of this word live.
+    /// The type of a value with this word. Sizes other than one become symbols from `next` on; `place` is where arrays
+    /// of this word live.
     pub(crate) fn ty(self, next: &mut u32, place: &Place) -> Type {
         let dtype = DType::ALL[self.bits(DTYPE, 4) as usize % DType::ALL.len()];
         match self.bits(KIND, 4) {
@@ -112,5 +137,31 @@ impl Word {
                 })
             }
         }
+    }
+}
+
+/// Reads the words of a key back, one argument after the other.
+pub(crate) struct Words<'a> {
+    pub(crate) rest: &'a [Word],
+    /// The next symbol of a size.
+    pub(crate) next: u32,
+    /// Where arrays live.
+    pub(crate) place: &'a Place,
+}
+
+impl Words<'_> {
+    /// What the next argument is. `constant` says what a number in the function's table stands for.
+    pub(crate) fn param(&mut self, constant: &mut dyn FnMut(u32) -> Option<Param>) -> Option<Param> {
+        let (&word, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(match word.bits(KIND, 4) {
+            TUPLE => {
+                let parts = (0..word.bits(UNITS, 32)).map(|_| self.param(constant));
+                Param::Tuple(parts.collect::<Option<_>>()?)
+            }
+            CONSTANT => constant(word.bits(UNITS, 32) as u32)?,
+            _ if word == Word::weak(Weak::None) => Param::Const(Const::None),
+            _ => Param::Value(word.ty(&mut self.next, self.place)),
+        })
     }
 }

@@ -1,8 +1,8 @@
 //! `weft._core`: all that touches CPython and NumPy's C API. The engine crates have never heard of Python.
 //!
 //! A call flows through the files in this order: [`vectorcall`] and [`dispatcher`], or [`kernel`] (the doors) →
-//! [`function`] (argument binding, specialisations) → [`arguments`] and [`key`] (objects → key and slots) →
-//! [`placement`] and [`context`] (where it runs) → on a miss [`compile`] with [`resolve`] and [`guards`] (names →
+//! [`function`] (argument binding, specialisations) → [`arguments`], [`key`] and [`constants`] (objects → key and slots) →
+//! [`placement`] and [`context`] (where it runs) → on a miss [`compile`] with [`text`], [`resolve`] and [`guards`] (names →
 //! meanings and assumptions) → [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every
 //! exception, [`at_work`] is the border that no panic crosses. [`device`], [`queue`], [`event`], [`memory`], [`trace`] and [`settings`] are what they say;
 //! [`numpy`] is NumPy's C API; [`tensor`] is the third door.
@@ -14,6 +14,7 @@ mod arguments;
 mod array_device;
 mod at_work;
 mod compile;
+mod constants;
 mod context;
 mod contexts;
 mod device;
@@ -34,8 +35,10 @@ mod resolve;
 mod results;
 mod run;
 mod settings;
+mod signature;
 mod specialisation;
 mod tensor;
+mod text;
 mod trace;
 mod vectorcall;
 
@@ -63,9 +66,14 @@ mod _core {
     #[pymodule_export]
     use super::kernel::{Kernel, Launcher};
     #[pymodule_export]
-    use super::memory::{Memory, memory_stats, memory_trim, set_memory_limit, tensor_from_usm, usm_kind};
+    use super::memory::{
+        DeviceMemory, HostMemory, Memory, SharedMemory, memory_stats, memory_trim, pool_seconds, set_memory_limit,
+        tensor_from_usm, usm_kind,
+    };
     #[pymodule_export]
     use super::numpy::pool_array;
+    #[pymodule_export]
+    use super::placement::set_placement_variable;
     #[pymodule_export]
     use super::places::{backend_reports, devices, null_device, null_faults, queue_of, set_default_device};
     #[pymodule_export]
@@ -87,6 +95,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         super::at_work::install_panic_hook();
+        super::event::install_interrupter();
         super::numpy::Api::load(module.py())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -160,6 +161,10 @@ pub(crate) fn allocate(
     bytes: usize,
     kind: UsmKind,
 ) -> PyResult<Arc<Buffer>> {
+    // Not worth giving the GIL away for.
+    if let Some(buffer) = Buffer::reuse(queue, bytes, kind) {
+        return Ok(buffer);
+    }
     let total = queue.info().global_mem_bytes;
     let made = py.detach(|| {
         if bytes as u64 > total {
@@ -403,7 +408,7 @@ pub(crate) fn tensor_from_usm(
         Some(name) => d.numpy_name() == name,
         None => typestr(*d)[1..] == found.typestr[1..],
     });
-    let Some(dtype) = named.filter(|d| d.is_supported()) else {
+    let Some(dtype) = named else {
         let name = dtype.unwrap_or(&found.typestr);
         let message = format!("memory with elements of type {name:?} cannot be a tensor yet");
         return Err(errors::new(object.py(), "UnsupportedError", message));
@@ -435,6 +440,12 @@ pub(crate) struct Memory {
 
 /// A number of bytes to allocate, checked.
 fn byte_count(source: &Bound<'_, PyAny>, queue: &weft_runtime::Queue) -> PyResult<usize> {
+    if source.is_exact_instance_of::<PyInt>()
+        && let Ok(bytes @ 1..0x1000_0000_0000_0000) = source.extract::<usize>()
+    {
+        return Ok(bytes);
+    }
+    let source = source.py().import("operator")?.getattr("index")?.call1((source,))?;
     if source.lt(1)? {
         return Err(PyValueError::new_err(format!("memory has at least one byte, not {source}")));
     }
@@ -469,6 +480,72 @@ fn aligned(
     whole.part(offset as usize, bytes, None).map_err(|e| errors::from_hal(py, &e))
 }
 
+/// The queue of new memory: the one named, else where new arrays go (spec B10).
+fn queue_for_new(py: Python<'_>, named: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<weft_runtime::Queue>> {
+    if named.is_some() {
+        return place_of(py, named);
+    }
+    let chosen = py.import("weft._global_queue")?.getattr("queue_for_new_array")?.call1((py.None(), py.None()))?;
+    place_of(py, Some(&chosen))
+}
+
+impl Memory {
+    /// New memory of so many bytes; or, from an object with memory (of `weft.memory`, a tensor, anything with
+    /// `__sycl_usm_array_interface__`), the same memory, or a copy of it.
+    fn make(
+        source: &Bound<'_, PyAny>,
+        kind: UsmKind,
+        alignment: i64,
+        queue: Option<&Bound<'_, PyAny>>,
+        copy: bool,
+    ) -> PyResult<Memory> {
+        let py = source.py();
+        let queue = queue.filter(|q| !q.is_none());
+        if alignment != 0 && (alignment < 0 || alignment.count_ones() != 1 || alignment > 1 << 40) {
+            let text = format!("an alignment is zero or a power of two, not {alignment}");
+            return Err(PyValueError::new_err(text));
+        }
+        let alignment = alignment as usize;
+        if source.is_instance_of::<PyInt>() || source.hasattr("__index__")? && source.getattr_opt(INTERFACE)?.is_none()
+        {
+            let queue = queue_for_new(py, queue)?;
+            let bytes = byte_count(source, &queue)?;
+            let buffer = aligned(py, &queue, bytes, kind, alignment)?;
+            return Ok(Memory { buffer, queue });
+        }
+        let Some((buffer, _)) = shared(source)? else {
+            let ty = source.get_type().qualname()?;
+            return Err(PyTypeError::new_err(format!(
+                "memory is made of a number of bytes, or of an object with {INTERFACE}, not of {ty}"
+            )));
+        };
+        let home = match (queue, buffer.queue()) {
+            (Some(queue), _) => place_of(py, Some(queue))?,
+            (None, Some(home)) => home.clone(),
+            (None, None) => queue_for_new(py, None)?,
+        };
+        let elsewhere = buffer.queue().is_none_or(|q| !Arc::ptr_eq(q.device(), home.device()));
+        let askew = alignment > 0 && !buffer.address().is_multiple_of(alignment as u64);
+        if !copy && (buffer.kind() != kind || elsewhere || askew) {
+            let text = format!(
+                "the object has {} memory on {} at {:#x}, not {} memory on {} aligned to {alignment}: pass copy=True",
+                buffer.kind().name(),
+                buffer.queue().map_or("the host", |q| q.filter()),
+                buffer.address(),
+                kind.name(),
+                home.filter()
+            );
+            return Err(PyValueError::new_err(text));
+        }
+        if !copy {
+            return Ok(Memory { buffer, queue: home });
+        }
+        let fresh = Memory { buffer: aligned(py, &home, buffer.bytes(), kind, alignment)?, queue: home };
+        fresh.copy_in(py, Target::Buffer(buffer))?;
+        Ok(fresh)
+    }
+}
+
 impl Memory {
     fn copy_in(&self, py: Python<'_>, src: Target) -> PyResult<()> {
         if src.bytes() > self.buffer.bytes() {
@@ -491,67 +568,6 @@ impl Memory {
 
 #[pymethods]
 impl Memory {
-    /// New memory of so many bytes; or, from an object with memory (of `weft.memory`, a tensor, anything with
-    /// `__sycl_usm_array_interface__`), the same memory, or a copy of it.
-    #[new]
-    #[pyo3(signature = (source, usm_type, alignment, queue, copy = false))]
-    fn new(
-        source: &Bound<'_, PyAny>,
-        usm_type: &str,
-        alignment: i64,
-        queue: Option<&Queue>,
-        copy: bool,
-    ) -> PyResult<Memory> {
-        let py = source.py();
-        let kind = kind_named(usm_type)?;
-        if alignment != 0 && (alignment < 0 || alignment.count_ones() != 1 || alignment > 1 << 40) {
-            let text = format!("an alignment is zero or a power of two, not {alignment}");
-            return Err(PyValueError::new_err(text));
-        }
-        let alignment = alignment as usize;
-        if source.is_instance_of::<PyInt>() || source.hasattr("__index__")? && source.getattr_opt(INTERFACE)?.is_none()
-        {
-            let queue = match queue {
-                Some(queue) => queue.0.clone(),
-                None => place_of(py, None)?,
-            };
-            let number = py.import("operator")?.getattr("index")?.call1((source,))?;
-            let bytes = byte_count(&number, &queue)?;
-            let buffer = aligned(py, &queue, bytes, kind, alignment)?;
-            return Ok(Memory { buffer, queue });
-        }
-        let Some((buffer, _)) = shared(source)? else {
-            let ty = source.get_type().qualname()?;
-            return Err(PyTypeError::new_err(format!(
-                "memory is made of a number of bytes, or of an object with {INTERFACE}, not of {ty}"
-            )));
-        };
-        let home = match (queue, buffer.queue()) {
-            (Some(queue), _) => queue.0.clone(),
-            (None, Some(home)) => home.clone(),
-            (None, None) => place_of(py, None)?,
-        };
-        let elsewhere = buffer.queue().is_none_or(|q| !Arc::ptr_eq(q.device(), home.device()));
-        let askew = alignment > 0 && !buffer.address().is_multiple_of(alignment as u64);
-        if !copy && (buffer.kind() != kind || elsewhere || askew) {
-            let text = format!(
-                "the object has {} memory on {} at {:#x}, not {} memory on {} aligned to {alignment}: pass copy=True",
-                buffer.kind().name(),
-                buffer.queue().map_or("the host", |q| q.filter()),
-                buffer.address(),
-                kind.name(),
-                home.filter()
-            );
-            return Err(PyValueError::new_err(text));
-        }
-        if !copy {
-            return Ok(Memory { buffer, queue: home });
-        }
-        let fresh = Memory { buffer: aligned(py, &home, buffer.bytes(), kind, alignment)?, queue: home };
-        fresh.copy_in(py, Target::Buffer(buffer))?;
-        Ok(fresh)
-    }
-
     /// How many bytes it has.
     #[getter]
     fn nbytes(&self) -> usize {
@@ -729,6 +745,52 @@ impl Memory {
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {}
 }
 
+/// A class of `weft.memory`: its name, the kind of its memory, what it says about itself.
+macro_rules! memory_class {
+    ($name:ident, $kind:expr, $($doc:literal)+) => {
+        $(#[doc = $doc])+
+        #[pyclass(frozen, subclass, extends = Memory, module = "weft.memory")]
+        pub(crate) struct $name;
+
+        #[pymethods]
+        impl $name {
+            #[new]
+            #[pyo3(signature = (nbytes, *, alignment = 0, queue = None, copy = false))]
+            fn new(
+                nbytes: &Bound<'_, PyAny>,
+                alignment: i64,
+                queue: Option<&Bound<'_, PyAny>>,
+                copy: bool,
+            ) -> PyResult<PyClassInitializer<$name>> {
+                let memory = Memory::make(nbytes, $kind, alignment, queue, copy)?;
+                Ok(PyClassInitializer::from(memory).add_subclass($name))
+            }
+        }
+    };
+}
+
+memory_class!(
+    DeviceMemory,
+    UsmKind::Device,
+    "`DeviceMemory(nbytes, *, alignment=0, queue=None)`: memory of the device itself."
+    ""
+    "Made of an object that has device memory, it is that memory; `copy=True` copies from any kind and device."
+);
+memory_class!(
+    SharedMemory,
+    UsmKind::Shared,
+    "`SharedMemory(nbytes, *, alignment=0, queue=None)`: memory that device and host see, moved by the driver."
+    ""
+    "Made of an object that has shared memory, it is that memory; `copy=True` copies from any kind and device."
+);
+memory_class!(
+    HostMemory,
+    UsmKind::Host,
+    "`HostMemory(nbytes, *, alignment=0, queue=None)`: memory of the host that the device sees."
+    ""
+    "Made of an object that has host memory, it is that memory; `copy=True` copies from any kind and device."
+);
+
 // ---- The pools.
 
 /// What each pool holds: (place, kind or None, live, pooled, peak, allocations, fresh).
@@ -747,6 +809,20 @@ pub(crate) fn memory_stats(py: Python<'_>) -> Vec<Row> {
 #[pyfunction]
 pub(crate) fn memory_trim(py: Python<'_>) -> u64 {
     py.detach(pool::trim)
+}
+
+/// Seconds to take memory from a queue's pool and give it back, on average of `count` in a loop of machine code: the way
+/// of compiled code and of tensors, for benchmarks.
+#[pyfunction(name = "_pool_seconds")]
+pub(crate) fn pool_seconds(py: Python<'_>, queue: &Queue, bytes: usize, count: u32) -> PyResult<f64> {
+    let run = || -> Result<f64, HalError> {
+        let start = Instant::now();
+        for _ in 0..count {
+            drop(Buffer::alloc(Some(&queue.0), bytes, UsmKind::Device)?);
+        }
+        Ok(start.elapsed().as_secs_f64() / f64::from(count.max(1)))
+    };
+    py.detach(run).map_err(|e| errors::from_hal(py, &e))
 }
 
 /// `weft.config.memory_limit`.

@@ -3,12 +3,30 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use weft_ir::Place;
 use weft_runtime::Queue;
 
 use crate::arguments::Arguments;
 use crate::function::Function;
 use crate::{context, errors, places};
+
+/// The `contextvars.ContextVar` that `weft.placement` sets: whether a common context is enough (C3).
+static BY_CONTEXT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Names the variable. Called once, by `weft._placement`.
+#[pyfunction]
+pub(crate) fn set_placement_variable(py: Python<'_>, variable: Py<PyAny>) {
+    let _ = BY_CONTEXT.set(py, variable);
+    // What cannot be asked is not so.
+    weft_tensor::set_context_rule(|| Python::attach(|py| by_context(py).unwrap_or(false)));
+}
+
+/// Whether arrays that share a context, and not a queue, may meet. Asked only where queues differ.
+fn by_context(py: Python<'_>) -> PyResult<bool> {
+    let Some(variable) = BY_CONTEXT.get(py) else { return Ok(false) };
+    variable.bind(py).call_method0("get")?.extract()
+}
 
 /// What decides where a call runs.
 pub(crate) enum Placement {
@@ -32,7 +50,10 @@ impl Placement {
             return Err(mixed(py, function, k, first.k, queue));
         }
         if call.tensors.iter().any(|t| **t.tensor.queue() != **queue) {
-            return Err(apart(py, function, call));
+            let near = call.tensors.iter().all(|t| t.tensor.queue().context() == queue.context());
+            if !near || !by_context(py)? {
+                return Err(apart(py, function, call));
+            }
         }
         if let Some(named) = context.filter(|named| **named != **queue) {
             warn(py, function, &named, queue)?;

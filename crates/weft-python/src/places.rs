@@ -180,12 +180,6 @@ pub(crate) fn set_default_device(filter: String) {
 }
 
 /// A small number for a queue, the same for equal queues: what dispatch keys hold. Zero stands for the host.
-pub(crate) fn place_id(queue: &Arc<weft_runtime::Queue>) -> u32 {
-    static KNOWN: Mutex<Vec<Arc<weft_runtime::Queue>>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = known.iter().position(|q| **q == **queue).unwrap_or_else(|| {
-        known.push(queue.clone());
-        known.len() - 1
-    });
-    at as u32 + 1
+pub(crate) fn place_id(queue: &weft_runtime::Queue) -> u32 {
+    queue.class() + 1
 }

@@ -171,8 +171,8 @@ impl ProgramKernel {
                 seconds: 0.0,
                 span: None,
             });
-            packed.reads.iter().for_each(|b| b.note_read(&queue, event.clone()));
-            packed.writes.iter().for_each(|b| b.note_write(&queue, event.clone()));
+            packed.reads.iter().for_each(|b| b.note_read(&queue, &event));
+            packed.writes.iter().for_each(|b| b.note_write(&queue, &event));
             self.note(queue.id(), event.clone());
             Event::new(py, event, waits, vec![])
         })
@@ -254,6 +254,26 @@ impl ProgramKernel {
             await_event(py, event.get().inner())?;
         }
         Ok(event)
+    }
+
+    /// Seconds that the driver's own launch call takes, on average of `count` in a loop of machine code: what benchmarks
+    /// compare launches with. None where there is no driver to ask.
+    fn _driver_launch_seconds(
+        &self,
+        size: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyAny>,
+        count: u32,
+    ) -> PyResult<Option<f64>> {
+        let py = size.py();
+        let grid = grid::grid(&grid::Size::read(size, None)?, &*self.hal, self.groups.required, self.queue.info())?;
+        let packed = arguments::Call::read(args, &*self.hal)?.pack(py)?;
+        let (groups, local, fields) = (grid.groups, grid.local, &packed.fields);
+        let launch = Launch { kernel: &self.hal, groups, local, args: &packed.bytes, fields };
+        py.detach(|| self.queue.wait()).map_err(|e| errors::from_hal(py, &e))?;
+        // SAFETY: the fields are those the kernel declares, and everything is waited for before this returns.
+        let took = py.detach(|| unsafe { self.queue.hal().launch_bare(&launch, count) });
+        let took = took.map_err(|e| errors::from_hal(py, &e))?;
+        Ok(took.map(|took| took.as_secs_f64() / f64::from(count.max(1))))
     }
 
     fn __repr__(&self) -> String {

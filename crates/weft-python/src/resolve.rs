@@ -1,96 +1,385 @@
-//! What the global names of a function stand for: the compiler's `Resolver` over Python's namespaces.
+//! What the names in a function stand for: the compiler's `Resolver` over Python's namespaces.
+//!
+//! Every name that was looked up becomes an assumption ([`Guards`]). Functions of the user's are numbered as they are
+//! met, and read when they are called.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyModule, PyString};
-use weft_ir::DType;
+use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyModule, PyString, PyTuple, PyType};
+use weft_diag::{Diagnostic, ErrorKind, Sources, Span};
 use weft_ir::attr::Const;
-use weft_passes::infer::{Resolved, Resolver, known_functions};
+use weft_ir::{DType, ExcClass, half};
+use weft_passes::infer::{FunctionRef, Resolved, Resolver, UserFunction, known_functions};
 
-use crate::guards::{Guard, Root, Scope};
+use crate::arguments::array_word;
+use crate::constants::is_function;
+use crate::dispatcher::Dispatcher;
+use crate::guards::{Expected, Guards, Place, Scope, lookup};
 use crate::numpy::{ArrayView, read_scalar, scalar_dtype};
+use crate::text::Text;
+
+/// Most values in a tuple that a name stands for.
+const MAX_TUPLE: usize = 256;
 
 /// Looks names up for one compilation, and notes what it found.
-pub(crate) struct Names<'a, 'py> {
+pub(crate) struct Names<'py> {
     py: Python<'py>,
-    scope: &'a Scope,
-    /// Closure variables and their cells.
-    cells: &'a [(String, Py<PyAny>)],
+    functions: Vec<Seen<'py>>,
     /// Every assumption made.
-    pub(crate) guards: Vec<Guard>,
+    pub(crate) guards: Guards,
+    /// The text of every function read.
+    pub(crate) sources: Sources,
+    /// Name of the function that each text is of.
+    pub(crate) names: Vec<String>,
+    /// Exception classes of the user's, by number.
+    pub(crate) exceptions: Vec<Py<PyAny>>,
 }
 
-impl<'a, 'py> Names<'a, 'py> {
-    pub(crate) fn new(py: Python<'py>, scope: &'a Scope, cells: &'a [(String, Py<PyAny>)]) -> Names<'a, 'py> {
-        Names { py, scope, cells, guards: vec![] }
+/// A function that was met.
+struct Seen<'py> {
+    /// The plain function.
+    function: Bound<'py, PyAny>,
+    /// A `weft._source.Source`; found when the function is read.
+    source: Option<Bound<'py, PyAny>>,
+    scope: Scope,
+    /// Closure variables and their cells.
+    cells: Vec<(String, Py<PyAny>)>,
+    read: Option<Arc<UserFunction>>,
+}
+
+impl<'py> Names<'py> {
+    pub(crate) fn new(py: Python<'py>) -> Names<'py> {
+        let (guards, sources) = (Guards::default(), Sources::default());
+        Names { py, functions: vec![], guards, sources, names: vec![], exceptions: vec![] }
     }
 
-    fn root(&self, name: &str) -> Root {
-        match self.cells.iter().find(|(cell, _)| cell == name) {
-            Some((_, cell)) => Root::Cell(cell.clone_ref(self.py)),
-            None => Root::Global(PyString::intern(self.py, name).unbind()),
+    /// The number of a function, plain or jitted. The first is the one being compiled.
+    pub(crate) fn number(&mut self, object: &Bound<'py, PyAny>) -> PyResult<FunctionRef> {
+        let (function, source) = match object.cast::<Dispatcher>() {
+            Ok(jitted) => {
+                let inner = jitted.get().function();
+                (inner.py_func.bind(self.py).clone(), Some(inner.source.bind(self.py).clone()))
+            }
+            Err(_) => (object.clone(), None),
+        };
+        if let Some(at) = self.functions.iter().position(|seen| seen.function.is(&function)) {
+            return Ok(FunctionRef(at as u32));
+        }
+        let (scope, cells) = (scope_of(&function)?, cells_of(&function)?);
+        self.functions.push(Seen { function, source, scope, cells, read: None });
+        Ok(FunctionRef(self.functions.len() as u32 - 1))
+    }
+
+    /// The function being compiled, with the text that was taken when it was decorated.
+    pub(crate) fn entry(&mut self, function: &Bound<'py, PyAny>, source: &Bound<'py, PyAny>) -> PyResult<()> {
+        let number = self.number(function)?;
+        self.functions[number.0 as usize].source = Some(source.clone());
+        Ok(())
+    }
+
+    /// The text of a function, added to the sources, and its number among them.
+    pub(crate) fn text(&mut self, f: FunctionRef) -> PyResult<(Text, u32)> {
+        let seen = &mut self.functions[f.0 as usize];
+        let source = match &seen.source {
+            Some(source) => source.clone(),
+            None => {
+                let capture = self.py.import("weft._source")?.getattr("capture")?;
+                let found = capture.call1((&seen.function, self.py.None()))?;
+                seen.source = Some(found.clone());
+                found
+            }
+        };
+        let (text, file) = Text::of(&seen.function, &source)?;
+        self.names.push(seen.function.getattr("__name__")?.extract()?);
+        Ok((text, self.sources.add(file)))
+    }
+
+    /// Notes how a function was read.
+    pub(crate) fn set_read(&mut self, f: FunctionRef, read: Arc<UserFunction>) {
+        self.functions[f.0 as usize].read = Some(read);
+    }
+
+    /// What the defaults of a function's parameters are, in declaration order.
+    pub(crate) fn defaults(&mut self, f: FunctionRef, parameters: &[String]) -> Vec<Option<Resolved>> {
+        let function = self.functions[f.0 as usize].function.clone();
+        let found = defaults_of(&function, parameters).unwrap_or_default();
+        let mut resolved = vec![];
+        for k in 0..parameters.len() {
+            resolved.push(found.get(k).cloned().flatten().map(|object| self.describe_or_other(&object, None)));
+        }
+        resolved
+    }
+
+    fn root(&self, f: FunctionRef, name: &str) -> Place {
+        let seen = &self.functions[f.0 as usize];
+        match seen.cells.iter().find(|(cell, _)| cell == name) {
+            Some((_, cell)) => Place::Cell(cell.clone_ref(self.py)),
+            None => Place::Dict(seen.scope.globals.clone_ref(self.py), PyString::intern(self.py, name).unbind()),
         }
     }
 
     /// Names in scope, for suggestions.
-    fn candidates(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.cells.iter().map(|(name, _)| name.clone()).collect();
-        for dict in [&self.scope.globals, &self.scope.builtins] {
+    fn candidates(&self, f: FunctionRef) -> Vec<String> {
+        let seen = &self.functions[f.0 as usize];
+        let mut names: Vec<String> = seen.cells.iter().map(|(name, _)| name.clone()).collect();
+        for dict in [&seen.scope.globals, &seen.scope.builtins] {
             names.extend(dict.bind(self.py).keys().iter().filter_map(|k| k.extract::<String>().ok()));
         }
         names
     }
 
-    /// Follows a path; the guard covers it up to the first module that is not the user's.
-    fn follow(&mut self, path: &str) -> Result<Bound<'py, PyAny>, Resolved> {
-        let mut parts = path.split('.');
-        let first = parts.next().unwrap_or_default();
-        let root = self.root(first);
-        let mut object = root.get(self.py, self.scope);
-        let mut guard = Guard { root, attributes: vec![], expected: object.as_ref().map(|o| o.clone().unbind()) };
-        let mut guarded = true;
-        for part in parts {
-            let Some(from) = &object else { break };
-            guarded &= !is_library(from);
-            let name = PyString::intern(self.py, part);
-            let Ok(next) = from.getattr(&name) else {
-                let nearest = nearest_attribute(from, part);
-                self.guards.push(guard);
-                return Err(Resolved::Missing { nearest });
-            };
-            if guarded {
-                guard.attributes.push(name.unbind());
-                guard.expected = Some(next.clone().unbind());
+    /// What a name stands for, and where it was found.
+    fn first(&mut self, f: FunctionRef, name: &str) -> Result<(Bound<'py, PyAny>, Place), Resolved> {
+        let place = self.root(f, name);
+        if let Some(object) = place.get(self.py) {
+            return Ok((object, place));
+        }
+        // A name that is not a global must stay none for the builtin to be meant.
+        let is_global = matches!(place, Place::Dict(..));
+        self.guards.add(place, Expected::Absent);
+        let builtins = self.functions[f.0 as usize].scope.builtins.clone_ref(self.py);
+        let key = PyString::intern(self.py, name).unbind();
+        match is_global.then(|| lookup(self.py, &builtins, &key)).flatten() {
+            Some(object) => Ok((object, Place::Dict(builtins, key))),
+            None => {
+                self.guards.add(Place::Dict(builtins, key), Expected::Absent);
+                let candidates = self.candidates(f);
+                let nearest = weft_diag::nearest(name, candidates.iter().map(String::as_str)).map(str::to_owned);
+                Err(Resolved::Missing { nearest })
             }
-            object = Some(next);
         }
-        self.guards.push(guard);
-        object.ok_or_else(|| {
-            let candidates = self.candidates();
-            let nearest = weft_diag::nearest(first, candidates.iter().map(String::as_str));
-            Resolved::Missing { nearest: nearest.map(str::to_owned) }
-        })
+    }
+
+    /// Follows a path. What modules of libraries hold is taken as constant, all else is assumed.
+    fn follow(&mut self, f: FunctionRef, path: &str) -> Result<Resolved, Resolved> {
+        let mut parts = path.split('.');
+        let (mut object, place) = self.first(f, parts.next().unwrap_or_default())?;
+        let mut place = Some(place);
+        while let Some(part) = parts.next() {
+            if !is_namespace(&object) {
+                let value = self.describe_or_other(&object, place.take());
+                let rest = std::iter::once(part).chain(parts).map(str::to_owned).collect();
+                return Ok(match value {
+                    Resolved::Other { .. } => return self.plain_attributes(object, rest),
+                    value => Resolved::Attributes(Box::new(value), rest),
+                });
+            }
+            if let Some(place) = place.take() {
+                self.guards.add(place, Expected::Object(object.clone().unbind()));
+            }
+            let name = PyString::intern(self.py, part);
+            let Ok(next) = object.getattr(&name) else {
+                return Err(Resolved::Missing { nearest: nearest_attribute(&object, part) });
+            };
+            place = match object.cast::<PyModule>() {
+                Ok(module) if !is_library(module) => {
+                    let dict = module.dict();
+                    match dict.contains(&name).unwrap_or(false) {
+                        true => Some(Place::Dict(dict.unbind(), name.unbind())),
+                        // A module with a `__getattr__` of its own.
+                        false => Some(Place::Attribute(object.clone().unbind(), name.unbind())),
+                    }
+                }
+                Ok(_) => None,
+                Err(_) => Some(Place::Attribute(object.clone().unbind(), name.unbind())),
+            };
+            object = next;
+        }
+        Ok(self.describe_or_other(&object, place))
+    }
+
+    /// Attributes of an object that is no value itself: an enum member, a settings object.
+    fn plain_attributes(&mut self, mut object: Bound<'py, PyAny>, rest: Vec<String>) -> Result<Resolved, Resolved> {
+        for (k, part) in rest.iter().enumerate() {
+            let name = PyString::intern(self.py, part);
+            let Ok(next) = object.getattr(&name) else {
+                return Err(Resolved::Missing { nearest: nearest_attribute(&object, part) });
+            };
+            let place = Place::Attribute(object.clone().unbind(), name.unbind());
+            if k + 1 == rest.len() {
+                return Ok(self.describe_or_other(&next, Some(place)));
+            }
+            self.guards.add(place, Expected::Object(next.clone().unbind()));
+            object = next;
+        }
+        Ok(self.describe_or_other(&object, None))
+    }
+
+    fn describe_or_other(&mut self, object: &Bound<'py, PyAny>, place: Option<Place>) -> Resolved {
+        self.describe(object, place).unwrap_or_else(|_| Resolved::Other { what: "an object".into() })
+    }
+
+    /// What an object is to the compiler. That `place` holds it is assumed.
+    fn describe(&mut self, object: &Bound<'py, PyAny>, place: Option<Place>) -> PyResult<Resolved> {
+        // SAFETY: a live object, under the GIL.
+        if let Some(view) = unsafe { ArrayView::new(object.as_ptr()) } {
+            return Ok(self.array(view, place));
+        }
+        if let Some(place) = place {
+            self.guards.add(place, Expected::Object(object.clone().unbind()));
+        }
+        if let Some(value) = constant(object)? {
+            return Ok(value);
+        }
+        if let Some(name) = known_name(self.py, object)? {
+            return Ok(Resolved::Function(name));
+        }
+        if let Ok(tuple) = object.cast_exact::<PyTuple>()
+            && tuple.len() <= MAX_TUPLE
+        {
+            return Ok(Resolved::Tuple(tuple.iter().map(|part| self.describe(&part, None)).collect::<PyResult<_>>()?));
+        }
+        if is_function(object) || object.is_instance_of::<Dispatcher>() {
+            return Ok(Resolved::UserFunction(self.number(object)?));
+        }
+        if let Ok(class) = object.cast::<PyType>()
+            && class.is_subclass_of::<PyBaseException>()?
+        {
+            return self.exception(class);
+        }
+        if let Ok(module) = object.cast::<PyModule>() {
+            return Ok(Resolved::Module(format!("the module `{}`", module.name()?)));
+        }
+        let what = match object.is_callable() {
+            true => {
+                let name = object.getattr("__qualname__").or_else(|_| object.getattr("__name__"));
+                name.map_or_else(|_| "a callable".into(), |n| format!("the function `{n}`"))
+            }
+            false => format!("an object of type `{}`", object.get_type().qualname()?),
+        };
+        Ok(Resolved::Other { what })
+    }
+
+    /// A global array: read at every call.
+    fn array(&mut self, view: ArrayView<'_>, place: Option<Place>) -> Resolved {
+        let Some(place) = place else {
+            return Resolved::Other { what: "an array in a tuple or a default (pass it as an argument)".into() };
+        };
+        let Some(word) = array_word(view) else {
+            return Resolved::Other { what: "an array that Weft does not take (convert it with .astype)".into() };
+        };
+        let index = match self.guards.arrays.iter().position(|(p, _)| p.is_same(&place)) {
+            Some(index) => index,
+            None => {
+                self.guards.arrays.push((place, word));
+                self.guards.arrays.len() - 1
+            }
+        };
+        Resolved::Hidden { index: index as u32, ty: word.ty(&mut 0, &weft_ir::Place::Host) }
+    }
+
+    fn exception(&mut self, class: &Bound<'py, PyType>) -> PyResult<Resolved> {
+        for (k, base) in class.mro().iter().enumerate() {
+            let base = base.cast_into::<PyType>()?;
+            let Some(known) = ExcClass::from_name(&base.name()?.to_string()) else { continue };
+            let module = base.module()?.to_string();
+            if !["builtins", "numpy._core._exceptions", "weft.errors"].contains(&module.as_str()) {
+                continue;
+            }
+            if k == 0 {
+                return Ok(Resolved::Exception(known));
+            }
+            let at = self.exceptions.iter().position(|c| c.is(class)).unwrap_or_else(|| {
+                self.exceptions.push(class.clone().into_any().unbind());
+                self.exceptions.len() - 1
+            });
+            return Ok(Resolved::UserException(at as u32, known));
+        }
+        Ok(Resolved::Other { what: format!("the class `{}`", class.qualname()?) })
     }
 }
 
-impl Resolver for Names<'_, '_> {
+impl Resolver for Names<'_> {
     fn resolve(&mut self, path: &str) -> Resolved {
-        match self.follow(path) {
-            Ok(object) => describe(self.py, &object).unwrap_or_else(|_| Resolved::Other { what: "an object".into() }),
-            Err(missing) => missing,
+        self.resolve_in(FunctionRef::ENTRY, path)
+    }
+
+    fn resolve_in(&mut self, f: FunctionRef, path: &str) -> Resolved {
+        self.follow(f, path).unwrap_or_else(|missing| missing)
+    }
+
+    fn function(&mut self, f: FunctionRef) -> Result<Arc<UserFunction>, Diagnostic> {
+        let Some(seen) = self.functions.get(f.0 as usize) else {
+            return Err(Diagnostic::internal(Span::NONE, format!("there is no function {}", f.0)));
+        };
+        if let Some(read) = &seen.read {
+            return Ok(read.clone());
+        }
+        let py = self.py;
+        let (text, file) =
+            self.text(f).map_err(|e| Diagnostic::new(ErrorKind::Source, Span::NONE, e.value(py).to_string()))?;
+        let parsed = text.parse(file)?;
+        let parameters: Vec<String> = parsed.params.iter().map(|p| p.name.clone()).collect();
+        let defaults = self.defaults(f, &parameters);
+        let name = self.names.last().cloned().unwrap_or_default();
+        let read = Arc::new(UserFunction { name, py: Arc::new(parsed), defaults, file });
+        self.set_read(f, read.clone());
+        Ok(read)
+    }
+}
+
+/// A number, string, None or NumPy scalar.
+fn constant(object: &Bound<'_, PyAny>) -> PyResult<Option<Resolved>> {
+    let value = if object.is_none() {
+        Const::None
+    } else if object.is(object.py().Ellipsis()) {
+        Const::Ellipsis
+    } else if object.is_exact_instance_of::<PyBool>() {
+        Const::Bool(object.extract()?)
+    } else if object.is_exact_instance_of::<PyInt>() {
+        match object.extract::<i128>() {
+            Ok(value) => Const::Int(value),
+            Err(_) => return Ok(Some(Resolved::Other { what: "an int of more than 128 bits".into() })),
+        }
+    } else if object.is_exact_instance_of::<PyFloat>() {
+        Const::Float(object.extract()?)
+    } else if object.is_exact_instance_of::<PyString>() {
+        Const::Str(object.extract()?)
+    } else if let Ok(z) = object.cast_exact::<PyComplex>() {
+        Const::Complex(z.real(), z.imag())
+    } else {
+        // SAFETY: a live object, under the GIL; read as a scalar of the dtype that it has.
+        return Ok(unsafe {
+            scalar_dtype(object.as_ptr())
+                .map(|dtype| Resolved::Scalar(dtype, scalar_const(dtype, read_scalar(object.as_ptr(), dtype))))
+        });
+    };
+    Ok(Some(Resolved::Const(value)))
+}
+
+fn scalar_const(dtype: DType, bits: u128) -> Const {
+    let single = |bits: u128| f64::from(f32::from_bits(bits as u32));
+    let double = |bits: u128| f64::from_bits(bits as u64);
+    match dtype {
+        DType::Bool => Const::Bool(bits & 1 == 1),
+        DType::F16 => Const::Float(half::from_bits(bits as u16)),
+        DType::F32 => Const::Float(single(bits)),
+        DType::F64 => Const::Float(double(bits)),
+        DType::C64 => Const::Complex(single(bits), single(bits >> 32)),
+        DType::C128 => Const::Complex(double(bits), double(bits >> 64)),
+        d => {
+            let unused = 128 - 8 * d.size();
+            let high = bits << unused;
+            Const::Int(if d.is_signed() { high as i128 >> unused } else { (high >> unused) as i128 })
         }
     }
 }
 
-/// Whether attributes of this object are taken as constant: those of modules that are nobody's to change.
-fn is_library(object: &Bound<'_, PyAny>) -> bool {
-    let Ok(module) = object.cast::<PyModule>() else { return false };
+/// Whether a dot after this object means one of its own names: modules and classes.
+fn is_namespace(object: &Bound<'_, PyAny>) -> bool {
+    object.cast::<PyModule>().is_ok() || object.cast::<PyType>().is_ok()
+}
+
+/// Whether attributes of this module are taken as constant: those that are nobody's to change.
+fn is_library(module: &Bound<'_, PyModule>) -> bool {
     let Ok(name) = module.name() else { return false };
     let name = name.to_string();
     let top = name.split('.').next().unwrap_or_default();
-    ["numpy", "math", "weft", "builtins"].contains(&top)
+    ["numpy", "math", "cmath", "weft", "builtins", "operator"].contains(&top)
 }
 
 fn nearest_attribute(object: &Bound<'_, PyAny>, wanted: &str) -> Option<String> {
@@ -98,67 +387,18 @@ fn nearest_attribute(object: &Bound<'_, PyAny>, wanted: &str) -> Option<String> 
     weft_diag::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// What an object is to the compiler.
-fn describe(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Resolved> {
-    if let Some(name) = known(py, object)? {
-        return Ok(Resolved::Function(name));
-    }
-    if object.is_none() {
-        return Ok(Resolved::Const(Const::None));
-    }
-    if object.is_exact_instance_of::<PyBool>() {
-        return Ok(Resolved::Const(Const::Bool(object.extract()?)));
-    }
-    if object.is_exact_instance_of::<PyInt>() {
-        return Ok(match object.extract::<i64>() {
-            Ok(value) => Resolved::Const(Const::Int(value.into())),
-            Err(_) => Resolved::Other { what: "an int of more than 64 bits".into() },
-        });
-    }
-    if object.is_exact_instance_of::<PyFloat>() {
-        return Ok(Resolved::Const(Const::Float(object.extract()?)));
-    }
-    if object.is_exact_instance_of::<PyString>() {
-        return Ok(Resolved::Const(Const::Str(object.extract()?)));
-    }
-    // SAFETY: a live object, under the GIL.
-    if let Some(dtype) = unsafe { scalar_dtype(object.as_ptr()) }.filter(|d| d.is_supported()) {
-        // SAFETY: a scalar of that dtype.
-        let bits = unsafe { read_scalar(object.as_ptr(), dtype) };
-        return Ok(Resolved::Scalar(dtype, scalar_const(dtype, bits)));
-    }
-    // SAFETY: a live object, under the GIL.
-    if unsafe { ArrayView::new(object.as_ptr()) }.is_some() {
-        return Ok(Resolved::Other { what: "a global array (pass it as an argument)".into() });
-    }
-    let what = match object.cast::<PyModule>() {
-        Ok(module) => format!("the module `{}`", module.name()?),
-        Err(_) if object.is_callable() => {
-            let name = object.getattr("__qualname__").or_else(|_| object.getattr("__name__"));
-            name.map_or_else(|_| "a callable".into(), |n| format!("the function `{n}`"))
-        }
-        Err(_) => format!("an object of type `{}`", object.get_type().qualname()?),
-    };
-    Ok(Resolved::Other { what })
-}
-
-fn scalar_const(dtype: DType, bits: u64) -> Const {
-    match dtype {
-        DType::Bool => Const::Bool(bits & 1 == 1),
-        DType::I32 => Const::Int((bits as i32).into()),
-        DType::F32 => Const::Float(f32::from_bits(bits as u32).into()),
-        DType::F64 => Const::Float(f64::from_bits(bits)),
-        _ => Const::Int((bits as i64).into()),
-    }
-}
-
-/// The canonical name of a function that the compiler knows, by the function's identity.
-fn known(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+/// The canonical name of a function or type that the compiler knows, by its identity. A dtype is its scalar type.
+pub(crate) fn known_name(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     static KNOWN: PyOnceLock<HashMap<usize, (Py<PyAny>, String)>> = PyOnceLock::new();
     let table = KNOWN.get_or_try_init(py, || {
         let mut table = HashMap::new();
         // `weft.lib` is reached through what it overloads.
-        for name in known_functions().into_iter().filter(|n| !n.starts_with("weft.lib.")) {
+        let names = known_functions().into_iter().filter(|n| !n.starts_with("weft.lib."));
+        let dtypes = DType::ALL.iter().map(|d| match d {
+            DType::Bool => "numpy.bool".to_owned(),
+            d => format!("numpy.{}", d.numpy_name()),
+        });
+        for name in names.chain(dtypes) {
             if let Some(function) = import_path(py, &name) {
                 let function = original(&function);
                 table.entry(function.as_ptr() as usize).or_insert((function.unbind(), name));
@@ -166,8 +406,20 @@ fn known(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<String>> 
         }
         PyResult::Ok(table)
     })?;
-    let object = original(object);
+    let object = match is_dtype(object) {
+        true if object.getattr("isnative")?.extract()? => object.getattr("type")?,
+        true => return Ok(None),
+        false => original(object),
+    };
     Ok(table.get(&(object.as_ptr() as usize)).map(|(_, name)| name.clone()))
+}
+
+/// Whether an object is a `numpy.dtype`.
+pub(crate) fn is_dtype(object: &Bound<'_, PyAny>) -> bool {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = object.py();
+    let class = CLASS.get_or_try_init(py, || py.import("numpy")?.getattr("dtype").map(Bound::unbind));
+    class.is_ok_and(|class| object.is_instance(class.bind(py)).unwrap_or(false))
 }
 
 /// The function that a test's stand-in stands for, or the object itself.
@@ -193,14 +445,14 @@ fn import_path<'py>(py: Python<'py>, path: &str) -> Option<Bound<'py, PyAny>> {
 }
 
 /// The namespaces of a Python function.
-pub(crate) fn scope_of(function: &Bound<'_, PyAny>) -> PyResult<Scope> {
+fn scope_of(function: &Bound<'_, PyAny>) -> PyResult<Scope> {
     let globals = function.getattr("__globals__")?.cast_into::<PyDict>()?;
     let builtins = function.getattr("__builtins__")?.cast_into::<PyDict>()?;
     Ok(Scope { globals: globals.unbind(), builtins: builtins.unbind() })
 }
 
 /// The closure of a Python function: variable names and their cells.
-pub(crate) fn cells_of(function: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+fn cells_of(function: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
     let closure = function.getattr("__closure__")?;
     if closure.is_none() {
         return Ok(vec![]);
@@ -208,4 +460,32 @@ pub(crate) fn cells_of(function: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<
     let names: Vec<String> = function.getattr("__code__")?.getattr("co_freevars")?.extract()?;
     let cells: Vec<Py<PyAny>> = closure.extract()?;
     Ok(names.into_iter().zip(cells).collect())
+}
+
+/// The default of each parameter.
+fn defaults_of<'py>(
+    function: &Bound<'py, PyAny>,
+    parameters: &[String],
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let code = function.getattr("__code__")?;
+    let names: Vec<String> = code.getattr("co_varnames")?.extract()?;
+    let positional = &names[..code.getattr("co_argcount")?.extract::<usize>()?];
+    let given: Vec<Bound<'py, PyAny>> = match function.getattr("__defaults__")? {
+        none if none.is_none() => vec![],
+        given => given.extract()?,
+    };
+    let keyword = function.getattr("__kwdefaults__")?;
+    let without = positional.len().saturating_sub(given.len());
+    parameters
+        .iter()
+        .map(|name| {
+            if let Some(k) = positional.iter().position(|p| p == name) {
+                return Ok(k.checked_sub(without).and_then(|k| given.get(k)).cloned());
+            }
+            match keyword.cast::<PyDict>() {
+                Ok(keyword) => keyword.get_item(name),
+                Err(_) => Ok(None),
+            }
+        })
+        .collect()
 }

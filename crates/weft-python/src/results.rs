@@ -1,27 +1,36 @@
 //! Result slots → Python objects (COMPILER 2.15, 3.6).
+//!
+//! An array is its address, its owner word, sizes and strides. What the owner word says decides what the object is:
+//! an argument itself, a view of one, an array that owns its memory, or a view of such an array.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
-use weft_ir::{TensorType, Type, Weak};
+use weft_ir::attr::Const;
+use weft_ir::{DType, TensorType, Type, Weak};
 use weft_passes::infer::Returns;
-use weft_runtime::{Buffer, Queue, UsmKind};
+use weft_runtime::{Buffer, Queue, UsmKind, list};
 use weft_tensor::Tensor;
 
 use crate::errors;
-use crate::numpy::{ArrayView, make_scalar, new_array};
+use crate::numpy::{ArrayView, make_scalar, new_array, new_view};
 use crate::tensor::UsmNdarray;
+
+/// In an odd owner word: not the argument itself, but a view of it.
+const VIEW: u64 = 1 << 62;
 
 /// Slots that values of this type take.
 pub(crate) fn slots_of(ty: &Type) -> usize {
     match ty {
         Type::Py(Weak::None) => 0,
         Type::Tensor(t) => 2 + 2 * t.rank(),
-        _ => 1,
+        Type::List(_) => 2,
+        scalar => scalar.slots(),
     }
 }
 
@@ -37,130 +46,344 @@ pub(crate) enum Home<'a> {
 /// The Python object of a call's results. Takes the counts that the slots own, also when it fails.
 ///
 /// # Safety
-/// The slots are those that a call with these live arguments filled, for results of these types.
+/// The slots are those that a call with these live arguments filled, for results of these types. `lenders[k]` is the
+/// object that owner word `2k + 1` names.
 pub(crate) unsafe fn to_python(
     py: Python<'_>,
     types: &[Type],
-    returns: Returns,
+    returns: &Returns,
     slots: &[u64],
-    objects: &[*mut ffi::PyObject],
+    lenders: &[*mut ffi::PyObject],
     home: Home<'_>,
 ) -> PyResult<Py<PyAny>> {
-    if let (Returns::One, [ty]) = (returns, types) {
-        return one(py, ty, slots, objects, home);
+    match (returns, types) {
+        (Returns::Nothing, []) => return Ok(py.None()),
+        (Returns::One, [ty]) if ty.is_scalar() => return scalar(py, ty, slots),
+        _ => {}
     }
-    let mut made: Vec<(u64, PyResult<Py<PyAny>>)> = vec![];
-    let mut at = 0;
-    for ty in types {
-        let mine = &slots[at..at + slots_of(ty)];
-        at += mine.len();
-        let owner = ty.as_tensor().map_or(0, |_| mine[1]);
-        let fresh = owner != 0 && owner & 1 == 0;
-        let object = match made.iter().find(|(o, _)| fresh && *o == owner) {
-            // The same array returned twice is one object, as it is in Python.
-            Some((_, Ok(object))) => Ok(object.clone_ref(py)),
-            Some((_, Err(error))) => Err(error.clone_ref(py)),
-            None => one(py, ty, mine, objects, home),
+    let mut found = Found::default();
+    found.collect(types, slots);
+    let fresh = fresh_blocks(&found.arrays);
+    let mut results = Results { py, lenders, home, found: &found, fresh, made: SmallVec::new(), lists: vec![] };
+    results.object(returns, &mut Row { types, slots }).map(Bound::unbind)
+}
+
+/// Arrays and lists among the results, also inside lists, with the counts that lists had of them.
+#[derive(Default)]
+struct Found<'a> {
+    arrays: SmallVec<[(&'a TensorType, &'a [u64]); 2]>,
+    /// One count for each place where a list is, so that its items stay.
+    lists: Vec<Arc<Buffer>>,
+}
+
+impl<'a> Found<'a> {
+    fn collect(&mut self, types: &'a [Type], slots: &'a [u64]) {
+        let mut at = 0;
+        for ty in types {
+            let mine = &slots[at..at + slots_of(ty)];
+            at += mine.len();
+            match ty {
+                Type::Tensor(t) => self.arrays.push((t, mine)),
+                Type::List(items) => self.collect_list(items, mine[1]),
+                _ => {}
+            }
+        }
+    }
+
+    /// A list, which is held from here on; what its items hold is taken over once.
+    fn collect_list(&mut self, items: &'a [Type], owner: u64) {
+        // SAFETY: the slot owns a count of the list.
+        let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { return };
+        let known = self.lists.iter().any(|l| Arc::ptr_eq(l, &buffer));
+        let header = buffer.list();
+        self.lists.push(buffer);
+        let Some(header) = header.filter(|_| !known) else { return };
+        // SAFETY: the call is over: nobody changes the list, and it is held for as long as the words are used.
+        let words: &'a [u64] = unsafe {
+            (*header).owners = 0;
+            list::words(header)
         };
-        made.push((owner, object));
-    }
-    let mut objects = made.into_iter().map(|(_, object)| object);
-    match returns {
-        Returns::Nothing => Ok(py.None()),
-        Returns::One => objects.next().unwrap_or_else(|| Ok(py.None())),
-        Returns::Tuple => Ok(PyTuple::new(py, objects.collect::<PyResult<Vec<_>>>()?)?.into_any().unbind()),
+        let size: usize = items.iter().map(slots_of).sum();
+        words.chunks_exact(size.max(1)).for_each(|item| self.collect(items, item));
     }
 }
 
-fn one(
-    py: Python<'_>,
-    ty: &Type,
-    slots: &[u64],
-    objects: &[*mut ffi::PyObject],
-    home: Home<'_>,
-) -> PyResult<Py<PyAny>> {
-    match ty {
-        Type::Py(Weak::None) => Ok(py.None()),
-        Type::Py(Weak::Bool) => Ok(PyBool::new(py, slots[0] & 1 == 1).to_owned().into_any().unbind()),
-        Type::Py(Weak::Int) => Ok(PyInt::new(py, slots[0] as i64).into_any().unbind()),
-        Type::Py(Weak::Float) => Ok(PyFloat::new(py, f64::from_bits(slots[0])).into_any().unbind()),
-        Type::Num(dtype) => make_scalar(py, *dtype, slots[0]),
-        Type::Tensor(t) => array(py, t, slots, objects, home),
-        other => Err(errors::internal(py, &format!("a result of type {other} has no Python form"))),
+/// What is left of a row of values: the results, or an item of a list.
+struct Row<'a> {
+    types: &'a [Type],
+    slots: &'a [u64],
+}
+
+impl<'a> Row<'a> {
+    /// Type and slots of the next value.
+    fn take(&mut self) -> (&'a Type, &'a [u64]) {
+        let Some((ty, types)) = self.types.split_first() else { return (&Type::NONE, &[]) };
+        let (mine, slots) = self.slots.split_at(slots_of(ty));
+        (self.types, self.slots) = (types, slots);
+        (ty, mine)
+    }
+
+    /// Passes over what would have been there.
+    fn skip(&mut self, returns: &Returns) {
+        match returns {
+            Returns::Nothing | Returns::Const(_) => {}
+            Returns::One | Returns::List(_) => drop(self.take()),
+            Returns::Tuple(parts) => parts.iter().for_each(|part| self.skip(part)),
+            Returns::Optional(inner) => {
+                self.take();
+                self.skip(inner);
+            }
+        }
     }
 }
 
-fn array(
-    py: Python<'_>,
+/// A block of memory that the call made and gives away.
+struct Block<'py> {
+    owner: u64,
+    /// Until an object has it.
+    buffer: Option<Arc<Buffer>>,
+    /// The array that owns it.
+    base: Option<Bound<'py, PyAny>>,
+}
+
+struct Results<'a, 'py> {
+    py: Python<'py>,
+    lenders: &'a [*mut ffi::PyObject],
+    home: Home<'a>,
+    found: &'a Found<'a>,
+    fresh: SmallVec<[Block<'py>; 2]>,
+    /// Arrays so far: one that is returned twice is one object, as it is in Python.
+    made: SmallVec<[(DType, &'a [u64], Bound<'py, PyAny>); 2]>,
+    /// Lists so far, by owner word.
+    lists: Vec<(u64, Bound<'py, PyAny>)>,
+}
+
+/// Every block that the results own, each with one count.
+fn fresh_blocks<'py>(arrays: &[(&TensorType, &[u64])]) -> SmallVec<[Block<'py>; 2]> {
+    let mut blocks: SmallVec<[Block<'py>; 2]> = SmallVec::new();
+    let mut known: HashSet<u64> = HashSet::new();
+    for (_, mine) in arrays {
+        let owner = mine[1];
+        // SAFETY: each slot owns a count of the buffer.
+        let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { continue };
+        // A block that is there twice needs one count only.
+        let again = match arrays.len() {
+            1 => false,
+            _ => !known.insert(owner),
+        };
+        if !again {
+            blocks.push(Block { owner, buffer: Some(buffer), base: None });
+        }
+    }
+    blocks
+}
+
+/// Sizes and strides of an array.
+fn dims(slots: &[u64]) -> SmallVec<[isize; 16]> {
+    slots[2..].iter().map(|&n| n as isize).collect()
+}
+
+impl<'a, 'py> Results<'a, 'py> {
+    fn object(&mut self, returns: &Returns, row: &mut Row<'a>) -> PyResult<Bound<'py, PyAny>> {
+        match returns {
+            Returns::Nothing => Ok(self.py.None().into_bound(self.py)),
+            Returns::Const(c) => Ok(constant(self.py, c)?.into_bound(self.py)),
+            Returns::One => self.one(),
+            Returns::List(_) => {
+                self.take();
+                Err(errors::new(self.py, "UnsupportedError", "a list cannot be returned yet: return a tuple or an array"))
+            }
+            Returns::Tuple(parts) => {
+                let objects = parts.iter().map(|part| self.object(part, row)).collect::<PyResult<SmallVec<[_; 8]>>>()?;
+                Ok(PyTuple::new(self.py, objects)?.into_any())
+            }
+            Returns::Optional(inner) => {
+                let (_, is_none) = self.take();
+                if is_none.first().is_some_and(|bits| bits & 1 == 1) {
+                    self.skip(inner);
+                    return Ok(self.py.None().into_bound(self.py));
+                }
+                self.object(inner)
+            }
+        }
+    }
+
+    /// Type and slots of the next result.
+    fn take(&mut self) -> (&'a Type, &'a [u64]) {
+        let (number, at) = self.next;
+        let Some(ty) = self.types.get(number) else { return (&Type::NONE, &[]) };
+        let end = at + slots_of(ty);
+        self.next = (number + 1, end);
+        (ty, &self.slots[at..end])
+    }
+
+    /// Passes over what would have been there.
+    fn skip(&mut self, returns: &Returns) {
+        match returns {
+            Returns::Nothing | Returns::Const(_) => {}
+            Returns::One | Returns::List(_) => drop(self.take()),
+            Returns::Tuple(parts) => parts.iter().for_each(|part| self.skip(part)),
+            Returns::Optional(inner) => {
+                self.take();
+                self.skip(inner);
+            }
+        }
+    }
+
+    fn one(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        let (ty, mine) = self.take();
+        let Some(tensor) = ty.as_tensor() else { return Ok(scalar(self.py, ty, mine)?.into_bound(self.py)) };
+        if let Some((_, _, made)) = self.made.iter().find(|(d, slots, _)| *d == tensor.dtype && *slots == mine) {
+            return Ok(made.clone());
+        }
+        let object = match mine[1] & 1 {
+            1 => self.of_argument(tensor, mine),
+            _ => self.of_fresh(tensor, mine),
+        }?;
+        self.made.push((tensor.dtype, mine, object.clone()));
+        Ok(object)
+    }
+
+    /// An argument, or a view of one.
+    fn of_argument(&self, ty: &TensorType, slots: &[u64]) -> PyResult<Bound<'py, PyAny>> {
+        let (data, owner) = (slots[0], slots[1]);
+        let Some(&lender) = self.lenders.get(((owner & !VIEW) >> 1) as usize) else {
+            return Err(errors::internal(self.py, "a result is an argument that was not given"));
+        };
+        // SAFETY: the caller of `to_python` keeps the arguments alive.
+        let (lender, view) = unsafe { (Bound::from_borrowed_ptr(self.py, lender), ArrayView::new(lender)) };
+        if owner & VIEW == 0 {
+            return Ok(lender);
+        }
+        let Some(view) = view else {
+            let message = "a view of a device array cannot be returned yet: return a copy of it";
+            return Err(errors::new(self.py, "UnsupportedError", message));
+        };
+        let dims = dims(slots);
+        let (shape, strides) = dims.split_at(ty.rank());
+        let writable = !view.is_readonly() && !ty.readonly;
+        // SAFETY: compiled code made the view from the argument, whose memory it is in.
+        unsafe { new_view(lender, ty.dtype, shape, strides, data as *mut u8, writable) }
+    }
+
+    /// An array in memory that the call made, or a view of one.
+    fn of_fresh(&mut self, ty: &TensorType, slots: &[u64]) -> PyResult<Bound<'py, PyAny>> {
+        let (py, owner) = (self.py, slots[1]);
+        let Some(at) = self.fresh.iter().position(|b| b.owner == owner) else {
+            return Err(errors::internal(py, "a result array has no owner"));
+        };
+        if let Some(buffer) = self.fresh[at].buffer.take() {
+            if let Home::Queue(queue, usm) = self.home {
+                return on_queue(py, ty, slots, buffer, queue, usm);
+            }
+            let (dtype, whole, base) = self.owning_array(ty, buffer)?;
+            self.fresh[at].base = Some(base.clone());
+            if let Some(whole) = whole {
+                self.made.push((dtype, whole, base.clone()));
+                if whole == slots && dtype == ty.dtype {
+                    return Ok(base);
+                }
+            }
+        }
+        let Some(base) = &self.fresh[at].base else {
+            return Err(errors::internal(py, "a result is a view of a fresh device array"));
+        };
+        let dims = dims(slots);
+        let (shape, strides) = dims.split_at(ty.rank());
+        // SAFETY: the memory is the base's, and compiled code made the view of it.
+        unsafe { new_view(base.clone(), ty.dtype, shape, strides, slots[0] as *mut u8, !ty.readonly) }
+    }
+
+    /// The array that owns a block, and the slots of the result that it is: the first that is all of the memory. Where
+    /// only parts are returned it is an array of all elements, as `base` of the parts shows.
+    fn owning_array(
+        &self,
+        ty: &TensorType,
+        buffer: Arc<Buffer>,
+    ) -> PyResult<(DType, Option<&'a [u64]>, Bound<'py, PyAny>)> {
+        let (address, bytes) = (buffer.address(), buffer.bytes());
+        let whole = self.found.arrays.iter().find(|(t, s)| {
+            let elements = s[2..2 + t.rank()].iter().product::<u64>() as usize;
+            s[0] == address && (elements * t.dtype.size() == bytes || elements == 0) && !t.readonly
+        });
+        let memory = host_memory(self.py, buffer)?;
+        match whole {
+            Some(&(t, slots)) => {
+                let dims = dims(slots);
+                let (shape, strides) = dims.split_at(t.rank());
+                // SAFETY: memory of the host pool that is now ours alone, described by the code that filled it.
+                let base = unsafe { new_array(self.py, t.dtype, shape, strides, memory) }?;
+                Ok((t.dtype, Some(slots), base))
+            }
+            None => {
+                let size = ty.dtype.size();
+                // SAFETY: as above; as many elements as there are bytes for.
+                let base =
+                    unsafe { new_array(self.py, ty.dtype, &[(bytes / size) as isize], &[size as isize], memory) }?;
+                Ok((ty.dtype, None, base))
+            }
+        }
+    }
+}
+
+/// A fresh array as a device array.
+fn on_queue<'py>(
+    py: Python<'py>,
     ty: &TensorType,
     slots: &[u64],
-    objects: &[*mut ffi::PyObject],
-    home: Home<'_>,
-) -> PyResult<Py<PyAny>> {
-    let (data, owner) = (slots[0], slots[1]);
-    let dims: SmallVec<[isize; 16]> = slots[2..].iter().map(|&n| n as isize).collect();
-    let (shape, strides) = dims.split_at(ty.rank());
-    if owner & 1 == 1 {
-        return argument(py, data, owner, shape, strides, objects);
-    }
-    // SAFETY: the slot owns a count of the buffer.
-    let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else {
-        return Err(errors::internal(py, "a result array has no owner"));
+    buffer: Arc<Buffer>,
+    queue: &Arc<Queue>,
+    usm: UsmKind,
+) -> PyResult<Bound<'py, PyAny>> {
+    let buffer = match buffer.queue() {
+        Some(_) => buffer,
+        // Host code made it, in plain host memory, for the native queue.
+        // SAFETY: the buffer itself keeps its memory alive.
+        None => unsafe { Buffer::foreign(Some(queue), slots[0], buffer.bytes(), usm, Box::new(buffer)) },
     };
-    // The call is over: further counts can only be those of the same word in other slots.
-    while Arc::strong_count(&buffer) > 1 {
-        // SAFETY: a count that nobody else will give up.
-        drop(unsafe { Buffer::from_owner(owner) });
-    }
-    let fresh = buffer.address() == data;
-    if let Home::Queue(queue, usm) = home {
-        let buffer = match buffer.queue() {
-            Some(_) => buffer,
-            // Host code made it, in plain host memory, for the native queue.
-            // SAFETY: the buffer itself keeps its memory alive.
-            None => unsafe { Buffer::foreign(Some(queue), data, buffer.bytes(), usm, Box::new(buffer)) },
-        };
-        let shape = shape.iter().map(|&n| n as i64).collect();
-        let tensor = Tensor::stored(shape, ty.dtype, queue.clone(), buffer);
-        return Ok(Py::new(py, UsmNdarray::new(tensor))?.into_any());
-    }
-    match buffer.into_host_memory() {
-        // SAFETY: memory of the host pool that is now ours alone, described by the compiled code that filled it.
-        Ok(memory) if fresh => unsafe { new_array(py, ty.dtype, shape, strides, memory) },
-        Ok(memory) => {
-            // SAFETY: ours alone.
-            unsafe { crate::numpy::free(memory) };
-            Err(errors::internal(py, "a result is a view of fresh memory"))
-        }
-        Err(buffer) if buffer.queue().is_some_and(|q| !q.is_native()) => {
-            Err(errors::internal(py, "a result array is on a device"))
-        }
-        Err(_) => Err(PyMemoryError::new_err("a result array is still in use")),
-    }
+    let shape = slots[2..2 + ty.rank()].iter().map(|&n| n as i64).collect();
+    let tensor = Tensor::stored(shape, ty.dtype, queue.clone(), buffer);
+    Ok(Bound::new(py, UsmNdarray::new(tensor))?.into_any())
 }
 
-/// An argument that was returned: the same object.
-fn argument(
-    py: Python<'_>,
-    data: u64,
-    owner: u64,
-    shape: &[isize],
-    strides: &[isize],
-    objects: &[*mut ffi::PyObject],
-) -> PyResult<Py<PyAny>> {
-    let Some(&object) = objects.get((owner >> 1) as usize) else {
-        return Err(errors::internal(py, "a result is an argument that was not given"));
+fn host_memory(py: Python<'_>, buffer: Arc<Buffer>) -> PyResult<*mut u8> {
+    buffer.into_host_memory().map_err(|buffer| match buffer.queue().is_some_and(|q| !q.is_native()) {
+        true => errors::internal(py, "a result array is on a device"),
+        false => PyMemoryError::new_err("a result array is still in use"),
+    })
+}
+
+fn scalar(py: Python<'_>, ty: &Type, slots: &[u64]) -> PyResult<Py<PyAny>> {
+    // SAFETY: each call gives a new reference or null with an exception set; the GIL is held.
+    let object = unsafe {
+        match ty {
+            Type::Py(Weak::None) => return Ok(py.None()),
+            Type::Py(Weak::Bool) => ffi::PyBool_FromLong((slots[0] & 1) as std::ffi::c_long),
+            Type::Py(Weak::Int) => ffi::PyLong_FromLongLong(slots[0] as i64),
+            Type::Py(Weak::Float) => ffi::PyFloat_FromDouble(f64::from_bits(slots[0])),
+            Type::Py(Weak::Complex) => {
+                ffi::PyComplex_FromDoubles(f64::from_bits(slots[0]), f64::from_bits(slots[1]))
+            }
+            Type::Num(dtype) => {
+                let high = slots.get(1).filter(|_| ty.slots() == 2).map_or(0, |&s| u128::from(s) << 64);
+                return make_scalar(py, *dtype, u128::from(slots[0]) | high);
+            }
+            other => return Err(errors::internal(py, &format!("a result of type {other} has no Python form"))),
+        }
     };
-    // SAFETY: the caller of `to_python` keeps the arguments alive.
-    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-    if object.is_instance_of::<UsmNdarray>() {
-        return Ok(object.unbind());
-    }
     // SAFETY: as above.
-    let same = unsafe { ArrayView::new(object.as_ptr()) }
-        .is_some_and(|v| v.data() as u64 == data && v.shape() == shape && v.strides() == strides);
-    match same {
-        true => Ok(object.unbind()),
-        false => Err(errors::internal(py, "a result is a view of an argument")),
-    }
+    Ok(unsafe { Bound::from_owned_ptr_or_err(py, object)? }.unbind())
+}
+
+/// The object of a constant.
+pub(crate) fn constant(py: Python<'_>, value: &Const) -> PyResult<Py<PyAny>> {
+    Ok(match value {
+        Const::None => py.None(),
+        Const::Ellipsis => py.Ellipsis(),
+        Const::Bool(v) => v.into_pyobject(py)?.to_owned().into_any().unbind(),
+        Const::Int(v) => v.into_pyobject(py)?.into_any().unbind(),
+        Const::Float(v) => v.into_pyobject(py)?.into_any().unbind(),
+        Const::Str(v) => PyString::new(py, v).into_any().unbind(),
+        Const::Complex(re, im) => pyo3::types::PyComplex::from_doubles(py, *re, *im).into_any().unbind(),
+    })
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
-use weft_runtime::{Buffer, HostSpan, Touched, UsmKind, extent};
+use weft_runtime::{Buffer, CallError, HostSpan, Touched, UsmKind, extent};
 use weft_tensor::Tensor;
 
 use crate::arguments::Arguments;
 use crate::errors;
 use crate::function::Function;
 use crate::numpy::ArrayView;
-use crate::results::{Home, slots_of, to_python};
+use crate::results::{Home, to_python};
 use crate::specialisation::Specialisation;
 use crate::tensor::UsmNdarray;
 
@@ -23,56 +23,126 @@ const RELEASE_FROM: usize = 50_000;
 /// Calls a specialisation and makes Python objects of what it returns.
 ///
 /// # Safety
-/// `objects` are the live arguments that `call` was read from, and stay so during the call.
+/// The objects that `call` was read from are alive and stay so during the call.
 pub(crate) unsafe fn run(
     py: Python<'_>,
     function: &Function,
     made: &Specialisation,
     call: &mut Arguments,
-    objects: &[*mut ffi::PyObject],
 ) -> PyResult<Py<PyAny>> {
     // SAFETY: passed on to the caller.
-    unsafe { separate_versions(py, made, call, objects) }?;
+    unsafe { run_or_launch(py, function, made, call, None) }
+}
+
+/// How a call of host code on host arrays went.
+pub(crate) enum Ran {
+    /// It returned; what became of the results.
+    Returned(PyResult<Py<PyAny>>),
+    /// It did not.
+    Failed(CallError),
+}
+
+/// [`run`] where nothing is on a device: the short way.
+///
+/// # Safety
+/// As for [`run`]; the specialisation is for the host.
+#[inline]
+pub(crate) unsafe fn run_on_host(
+    py: Python<'_>,
+    function: &Function,
+    made: &Specialisation,
+    call: &mut Arguments,
+) -> Ran {
+    if !made.guards.arrays.is_empty() && !hidden(py, made, call) {
+        return Ran::Returned(Err(changed(py)));
+    }
+    let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
+    let touched = Touched::default();
+    // SAFETY: as in `run_or_launch`.
+    let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
+    let release = function.nogil.unwrap_or(call.elements >= RELEASE_FROM);
+    let outcome = if release { py.detach(work) } else { work() };
+    match outcome {
+        // SAFETY: passed on to the caller; the results are those of this call.
+        Ok(()) => Ran::Returned(unsafe {
+            to_python(py, &made.results, &made.returns, &results, &call.values, Home::NumPy)
+        }),
+        Err(error) => Ran::Failed(error),
+    }
+}
+
+/// Reads the global arrays that compiled code uses. They were looked at when the specialisation was chosen.
+fn hidden(py: Python<'_>, made: &Specialisation, call: &mut Arguments) -> bool {
+    made.guards.arrays.iter().all(|(place, word)| {
+        let Some(object) = place.get(py) else { return false };
+        let pointer = object.as_ptr();
+        call.kept.push(object.unbind());
+        // SAFETY: kept alive for the call.
+        unsafe { call.push_hidden(pointer, *word) }
+    })
+}
+
+/// A global array that another thread replaced just now.
+fn changed(py: Python<'_>) -> PyErr {
+    errors::new(py, "WeftError", "a global array was replaced during the call by one of another type: call again")
+}
+
+/// [`run`], or with the size of its work-groups (empty where the runtime chooses) the launch of a kernel, and nothing else.
+///
+/// # Safety
+/// As for [`run`].
+pub(crate) unsafe fn run_or_launch(
+    py: Python<'_>,
+    function: &Function,
+    made: &Specialisation,
+    call: &mut Arguments,
+    launch: Option<&[u64]>,
+) -> PyResult<Py<PyAny>> {
+    // SAFETY: passed on to the caller.
+    unsafe { separate_versions(py, made, call) }?;
+    if !hidden(py, made, call) {
+        return Err(changed(py));
+    }
     // Data say which of several equal queues is used; else the context's, else the native one.
     let queue = call.tensors.first().map_or(&made.queue, |t| t.tensor.queue());
     let device = !queue.is_native();
-    let spans = if device { host_spans(objects) } else { SmallVec::new() };
-    let buffers = |written: bool| -> Vec<Arc<Buffer>> {
-        call.tensors.iter().filter(|t| made.written[t.k] == written).map(|t| t.buffer.clone()).collect()
+    let spans = if device && call.host_array.is_some() { host_spans(&call.values) } else { SmallVec::new() };
+    let buffers = |written: bool| -> SmallVec<[&Buffer; 4]> {
+        call.tensors.iter().filter(|t| made.written[t.value] == written).map(|t| &*t.buffer).collect()
     };
     let usm = call.tensors.iter().map(|t| t.buffer.kind()).min();
-    let touched = Touched { queue: Some(queue), reads: &buffers(false), writes: &buffers(true), host: &spans, usm };
-    let count = made.results.iter().map(slots_of).sum();
-    let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, count);
-    let release = function.nogil.unwrap_or(device || call.elements >= RELEASE_FROM);
+    let (reads, writes) = (&buffers(false), &buffers(true));
+    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local: launch.unwrap_or_default() };
+    let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
+    // A launch is over before another thread could begin, unless it has to wait.
+    let short = launch.is_some() && spans.is_empty() && !made.executable.may_raise() && !queue.hal().may_be_full();
+    let release = function.nogil.unwrap_or(if device { !short } else { call.elements >= RELEASE_FROM });
     // SAFETY: the slots are those of the parameters the code was compiled for (the key says so); the caller keeps the
     // arrays alive, and NumPy cannot move the memory of an array that somebody holds.
     let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
     let outcome = if release { py.detach(work) } else { work() };
-    outcome.map_err(|e| errors::from_call(py, &e, &made.sources, &function.name))?;
+    outcome.map_err(|e| errors::from_call(py, &e, &made.origin))?;
     let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(queue, usm.unwrap_or(UsmKind::Device)) };
     // SAFETY: passed on to the caller; the results are those of this call.
-    unsafe { to_python(py, &made.results, made.returns, &results, objects, home) }
+    unsafe { to_python(py, &made.results, &made.returns, &results, &call.values, home) }
 }
 
 /// Gives a device array that will be written, and that pending operations still read or whose memory another array
 /// has too, a version of its own: they keep the old one.
 ///
 /// # Safety
-/// `objects` are the live arguments that `call` was read from.
-unsafe fn separate_versions(
-    py: Python<'_>,
-    made: &Specialisation,
-    call: &mut Arguments,
-    objects: &[*mut ffi::PyObject],
-) -> PyResult<()> {
+/// The objects that `call` was read from are alive.
+unsafe fn separate_versions(py: Python<'_>, made: &Specialisation, call: &mut Arguments) -> PyResult<()> {
     for i in 0..call.tensors.len() {
+        if !made.written[call.tensors[i].value] {
+            continue;
+        }
         let node = call.tensors[i].tensor.node().clone();
         let mine = call.tensors.iter().filter(|t| Arc::ptr_eq(t.tensor.node(), &node)).count();
         // The object's own handle, those of this call, and `node`.
         let old = &call.tensors[i].tensor;
         let alone = Arc::strong_count(&node) <= mine + 2 && !old.is_shared();
-        if !made.written[call.tensors[i].k] || alone {
+        if alone {
             continue;
         }
         let (shape, dtype, queue) = (old.shape().to_vec(), old.dtype(), old.queue().clone());
@@ -80,7 +150,7 @@ unsafe fn separate_versions(
         let copy = py.detach(|| buffer.copy_to(Some(&queue), kind)).map_err(|e| errors::from_hal(py, &e))?;
         let version = Tensor::stored(shape, dtype, queue, copy.clone());
         // SAFETY: a live object.
-        let object = unsafe { Bound::from_borrowed_ptr(py, objects[call.tensors[i].k]) };
+        let object = unsafe { Bound::from_borrowed_ptr(py, call.values[call.tensors[i].value]) };
         *object.cast::<UsmNdarray>()?.get().tensor() = Tensor::new(version.node().clone());
         // Every argument that is this object gets the new version.
         let same: SmallVec<[usize; 4]> =

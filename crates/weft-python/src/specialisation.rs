@@ -1,38 +1,43 @@
 //! One compiled version of a function: for these argument types, at this place, under these assumptions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use weft_diag::Sources;
+use weft_ir::attr::Const;
 use weft_ir::print::print_module;
 use weft_ir::{Module, Place, Type};
 use weft_passes::PassCx;
-use weft_passes::infer::Returns;
+use weft_passes::infer::{Param, Returns};
 use weft_passes::pipeline::{self, Stages};
 use weft_runtime::{Executable, Queue};
 
-use crate::guards::Guard;
-use crate::key::Key;
+use crate::errors::Origin;
+use crate::guards::Guards;
+use crate::key::{Key, Word};
 
 /// A specialisation.
 pub(crate) struct Specialisation {
-    /// In the order in which they are made, over the whole process.
-    pub(crate) number: u64,
     pub(crate) key: Key,
-    pub(crate) guards: Vec<Guard>,
-    /// Types of the parameters.
-    pub(crate) params: Vec<Type>,
+    /// Not to be used for further calls.
+    pub(crate) retired: AtomicBool,
+    pub(crate) guards: Guards,
+    /// What the arguments are.
+    pub(crate) params: Vec<Param>,
     /// Types of the results.
     pub(crate) results: Vec<Type>,
-    /// Which parameters it stores into.
+    /// Slots that the results take.
+    pub(crate) result_slots: usize,
+    /// Which values it stores into.
     pub(crate) written: Vec<bool>,
     pub(crate) returns: Returns,
+    /// Whether the queue is the host's.
+    pub(crate) native: bool,
     pub(crate) executable: Arc<Executable>,
     /// Where parallel work runs.
     pub(crate) queue: Arc<Queue>,
-    /// For messages of exceptions.
-    pub(crate) sources: Sources,
+    /// For its exceptions.
+    pub(crate) origin: Origin,
     /// The untyped function, as text.
     pub(crate) py_text: String,
     pub(crate) stages: Stages,
@@ -42,15 +47,25 @@ pub(crate) struct Specialisation {
 }
 
 impl Specialisation {
-    /// The next number.
-    pub(crate) fn number() -> u64 {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed)
+    /// Whether it is the one for a call with this key, now.
+    #[inline]
+    pub(crate) fn serves(&self, py: Python<'_>, key: &[Word]) -> bool {
+        self.key.as_slice() == key && self.guards.hold(py) && !self.is_retired()
+    }
+
+    /// Lets no further call use it.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was retired.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     /// The parameter types in a user's words: `(float64[:], int)`.
     pub(crate) fn signature(&self) -> String {
-        let names: Vec<String> = self.params.iter().map(Type::user_name).collect();
+        let names: Vec<String> = self.params.iter().map(parameter_name).collect();
         format!("({})", names.join(", "))
     }
 
@@ -82,6 +97,19 @@ impl Specialisation {
             true => text(&stages.loops),
             false => Err("has no parallel work, so no kernels".to_owned()),
         }
+    }
+}
+
+fn parameter_name(param: &Param) -> String {
+    match param {
+        Param::Value(ty) => ty.user_name(),
+        Param::Tuple(parts) => format!("tuple[{}]", parts.iter().map(parameter_name).collect::<Vec<_>>().join(", ")),
+        Param::List(item) => format!("list[{}]", item.as_deref().map_or(String::new(), parameter_name)),
+        Param::Const(Const::Str(text)) => format!("{text:?}"),
+        Param::Const(Const::None) => "None".to_owned(),
+        Param::Const(other) => format!("{other:?}"),
+        Param::Function(_) => "function".to_owned(),
+        Param::Known(name) => name.clone(),
     }
 }
 

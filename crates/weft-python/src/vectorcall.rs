@@ -11,8 +11,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::at_work::border;
+use crate::at_work::{border, silent_border};
 use crate::dispatcher::Dispatcher;
+use crate::errors;
+use crate::run::Ran;
 
 /// CPython's `vectorcallfunc`.
 pub(crate) type Vectorcall = unsafe extern "C" fn(
@@ -38,12 +40,17 @@ struct TypeHead {
 const HAVE_VECTORCALL: c_ulong = 1 << 11;
 
 /// In the count of arguments: the slot before them may be used as scratch.
-const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
+pub(crate) const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
 /// Turns vectorcall on for the type of a dispatcher. Called for every dispatcher made; works once.
 pub(crate) fn enable(object: &Bound<'_, Dispatcher>) {
+    enable_at(object.as_any(), object.get().vectorcall_address());
+}
+
+/// Turns vectorcall on for the type of an object of ours that holds its [`Vectorcall`] at `field`.
+pub(crate) fn enable_at(object: &Bound<'_, PyAny>, field: usize) {
     let ty = object.get_type();
-    let offset = object.get().vectorcall_address() as isize - object.as_ptr() as isize;
+    let offset = field as isize - object.as_ptr() as isize;
     // SAFETY: a type object is larger than its head; what is read first only serves to see that the layout is the one
     // expected, and the GIL is held.
     unsafe {
@@ -66,38 +73,53 @@ pub(crate) unsafe extern "C" fn call(
     nargsf: usize,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    Python::attach(|py| {
-        // SAFETY: CPython calls this only for objects whose type has this offset: dispatchers, kept alive by the caller,
-        // as are the arguments.
-        let done = unsafe {
-            let callable = Bound::from_borrowed_ptr(py, callable);
-            let dispatcher = callable.cast_unchecked::<Dispatcher>().get();
-            let count = nargsf & !ARGUMENTS_OFFSET;
-            let objects = if count == 0 { &[] } else { std::slice::from_raw_parts(args, count) };
-            border(py, || match kwnames.is_null() && dispatcher.function().takes(count) {
-                true => dispatcher.run(py, objects),
-                false => {
+    // SAFETY: CPython calls this with the GIL held, only for objects whose type has this offset: dispatchers, kept alive by
+    // the caller, as are the arguments.
+    unsafe {
+        let count = nargsf & !ARGUMENTS_OFFSET;
+        let objects = if count == 0 { &[] } else { std::slice::from_raw_parts(args, count) };
+        let py = Python::assume_attached();
+        let object = Bound::from_borrowed_ptr(py, callable);
+        let dispatcher = object.cast_unchecked::<Dispatcher>().get();
+        let plain = kwnames.is_null() && dispatcher.function().takes(count);
+        let mut failure = None;
+        if plain {
+            match silent_border(|| dispatcher.hit(py, objects)) {
+                Some(Some((Ran::Returned(Ok(object)), _))) => return object.into_ptr(),
+                Some(Some((ran, made))) => failure = Some((ran, made)),
+                // Not a plain hit, or a panic, which happens again where it becomes an exception.
+                Some(None) | None => {}
+            }
+        }
+        // PyO3 must know of the GIL wherever references may be dropped.
+        Python::attach(|py| {
+            let done = border(py, || match failure {
+                Some((Ran::Returned(Err(error)), _)) => Err(error),
+                Some((Ran::Returned(Ok(object)), _)) => Ok(object),
+                Some((Ran::Failed(error), made)) => Err(errors::from_call(py, &error, &made.origin)),
+                None if plain => dispatcher.run(py, objects),
+                None => {
                     let names = Bound::from_borrowed_ptr_or_opt(py, kwnames);
                     let (args, kwargs) = packed(py, objects, args.wrapping_add(count), names)?;
                     dispatcher.call(&args, Some(&kwargs))
                 }
-            })
-        };
-        match done {
-            Ok(object) => object.into_ptr(),
-            Err(error) => {
-                error.restore(py);
-                std::ptr::null_mut()
+            });
+            match done {
+                Ok(object) => object.into_ptr(),
+                Err(error) => {
+                    error.restore(py);
+                    std::ptr::null_mut()
+                }
             }
-        }
-    })
+        })
+    }
 }
 
 /// The arguments as `tp_call` would get them.
 ///
 /// # Safety
 /// `objects` are live, and after them at `values` one for each of `names`.
-unsafe fn packed<'py>(
+pub(crate) unsafe fn packed<'py>(
     py: Python<'py>,
     objects: &[*mut ffi::PyObject],
     values: *const *mut ffi::PyObject,

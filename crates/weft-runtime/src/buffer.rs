@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -18,6 +19,8 @@ use crate::queue::Queue;
 enum Storage {
     /// The host pool; also the memory of native queues.
     Host,
+    /// The header of a list, in the host pool; the items go with it.
+    List,
     /// A device's pool.
     Device(Block),
     /// Somebody else's memory, kept alive here.
@@ -34,6 +37,8 @@ pub struct Buffer {
     kind: UsmKind,
     storage: Storage,
     order: Mutex<Order>,
+    /// Where the call that made it keeps its counts: a hint.
+    pub(crate) handed: AtomicU32,
 }
 
 impl Buffer {
@@ -52,12 +57,49 @@ impl Buffer {
                 (data as u64, Storage::Host)
             }
         };
-        Ok(Arc::new(Buffer { queue: queue.cloned(), address, bytes, kind, storage, order: Mutex::default() }))
+        Ok(Arc::new(Buffer {
+            queue: queue.cloned(),
+            address,
+            bytes,
+            kind,
+            storage,
+            order: Mutex::default(),
+            handed: AtomicU32::new(0),
+        }))
+    }
+
+    /// [`Buffer::alloc`] on a queue from what its pool keeps for reuse: no system and no driver is asked, so it takes a
+    /// fraction of a microsecond. `None` where they would have to be.
+    pub fn reuse(queue: &Arc<Queue>, bytes: usize, kind: UsmKind) -> Option<Arc<Buffer>> {
+        let (address, storage) = match queue.is_native() {
+            true => (pool::host_reuse(bytes) as u64, Storage::Host),
+            false => {
+                let block = queue.pool(kind).reuse(bytes, queue.id())?;
+                (block.address, Storage::Device(block))
+            }
+        };
+        let (order, handed) = (Mutex::default(), AtomicU32::new(0));
+        let queue = Some(queue.clone());
+        (address != 0).then(|| Arc::new(Buffer { queue, address, bytes, kind, storage, order, handed }))
     }
 
     /// Plain host memory.
     pub fn alloc_host(bytes: usize) -> Result<Arc<Buffer>, HalError> {
         Buffer::alloc(None, bytes, UsmKind::Host)
+    }
+
+    /// Host memory for the header of a list, which whoever asks for it fills at once.
+    pub(crate) fn alloc_list(bytes: usize) -> Result<Arc<Buffer>, HalError> {
+        let mut buffer = Buffer::alloc_host(bytes)?;
+        if let Some(only) = Arc::get_mut(&mut buffer) {
+            only.storage = Storage::List;
+        }
+        Ok(buffer)
+    }
+
+    /// The header, if it is a list.
+    pub fn list(&self) -> Option<*mut weft_codegen::abi::ListHeader> {
+        matches!(self.storage, Storage::List).then_some(self.address as *mut _)
     }
 
     /// Memory that somebody else owns and `keep` keeps alive (an imported array, say).
@@ -73,7 +115,15 @@ impl Buffer {
         keep: Box<dyn Any + Send + Sync>,
     ) -> Arc<Buffer> {
         let storage = Storage::Foreign(keep);
-        Arc::new(Buffer { queue: queue.cloned(), address, bytes, kind, storage, order: Mutex::default() })
+        Arc::new(Buffer {
+            queue: queue.cloned(),
+            address,
+            bytes,
+            kind,
+            storage,
+            order: Mutex::default(),
+            handed: AtomicU32::new(0),
+        })
     }
 
     /// So many bytes of this buffer from `offset` on, as a buffer of its own: on its queue and of its kind or, for other
@@ -93,6 +143,7 @@ impl Buffer {
             kind: seen.map_or(self.kind, |(_, kind)| kind),
             storage: Storage::Part(self.clone()),
             order: Mutex::default(),
+            handed: AtomicU32::new(0),
         }))
     }
 
@@ -140,6 +191,11 @@ impl Buffer {
         self.queue.as_ref().is_none_or(|q| q.host_visible(self.kind))
     }
 
+    /// Whether it is plain memory of the host pool, and only that.
+    pub(crate) fn is_plain_host(&self) -> bool {
+        self.queue.is_none() && matches!(self.storage, Storage::Host)
+    }
+
     /// Whether an address lies in it.
     pub fn contains(&self, address: u64) -> bool {
         (self.address..self.address + self.bytes as u64).contains(&address)
@@ -181,12 +237,12 @@ impl Buffer {
     }
 
     /// Notes that an operation of `queue` reads it until `event`.
-    pub fn note_read(&self, queue: &Queue, event: Event) {
+    pub fn note_read(&self, queue: &Queue, event: &Event) {
         self.order().read(queue, event);
     }
 
     /// Notes that an operation of `queue`, which waited for [`Buffer::before_write`], writes it until `event`.
-    pub fn note_write(&self, queue: &Queue, event: Event) {
+    pub fn note_write(&self, queue: &Queue, event: &Event) {
         self.order().wrote(queue, event);
     }
 
@@ -229,7 +285,7 @@ impl Buffer {
                 self.before_write(queue, &mut waits);
                 // SAFETY: inside the buffer, and complete before `content` can go.
                 let event = unsafe { queue.copy(dst, src as u64, content.len(), &waits, "host to device") }?;
-                self.note_write(queue, event.clone());
+                self.note_write(queue, &event);
                 event.wait()
             }
             _ => {
@@ -270,7 +326,23 @@ impl Buffer {
         self.before_write(queue, &mut all);
         // SAFETY: the buffer's own range; its pool keeps it until the event is complete.
         let event = queue.submit(&all, |q, waits| unsafe { q.fill(self.address, pattern, self.bytes, waits) })?;
-        self.note_write(queue, event.clone());
+        self.note_write(queue, &event);
+        Ok(event)
+    }
+
+    /// Asks for the first `bytes` of shared memory to be on a queue's device when later operations of that queue use them
+    /// (spec D3). Memory of other kinds does not move: the event then only says that what was submitted before is complete.
+    pub fn prefetch_on(&self, queue: &Queue, bytes: usize, waits: &[Event]) -> Result<Event, HalError> {
+        self.check(0, bytes)?;
+        let mut all: SmallVec<[Event; 4]> = waits.into();
+        self.before_read(queue, &mut all);
+        let moves = self.kind == UsmKind::Shared && self.queue.as_ref().is_some_and(|q| !q.is_native());
+        let event = queue.submit(&all, |q, waits| match moves {
+            // SAFETY: the buffer's own range; its pool keeps it until the event is complete.
+            true => unsafe { q.prefetch(self.address, bytes, waits) },
+            false => q.barrier(waits),
+        })?;
+        self.note_read(queue, &event);
         Ok(event)
     }
 
@@ -287,8 +359,8 @@ impl Buffer {
                 self.before_read(to, &mut waits);
                 // SAFETY: both ranges are whole buffers of one device or one context; the events below keep them until it is done.
                 let event = unsafe { to.copy(copy.address, self.address, self.bytes, &waits, "device to device") }?;
-                self.note_read(to, event.clone());
-                copy.note_write(to, event);
+                self.note_read(to, &event);
+                copy.note_write(to, &event);
             }
             (_, Some(to)) if self.host_visible() => {
                 self.wait()?;
@@ -376,6 +448,11 @@ impl Drop for Buffer {
             }
             // SAFETY: from the host pool; what is pending on host memory is waited for by whoever submits it.
             (Storage::Host, _) => unsafe { pool::host_free(self.address as *mut u8) },
+            // SAFETY: as above; nobody can name the list any more.
+            (Storage::List, _) => unsafe {
+                crate::list::free(self.address as *mut _);
+                pool::host_free(self.address as *mut u8);
+            },
             // Whoever owns the memory knows nothing of our queues.
             (Storage::Foreign(_), _) => {
                 let mut events = SmallVec::new();

@@ -3,6 +3,7 @@
 //! No entry of the table lets a panic out: it becomes an internal error, since nothing may unwind through compiled code.
 
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,11 +15,16 @@ use crate::buffer::Buffer;
 use crate::error::RuntimeError;
 use crate::executable::Executable;
 use crate::extent::{HostSpan, extent, is_dense};
+use crate::handed::{Handed, Spare};
+use crate::interrupt;
 use crate::launch::{self, Outcome};
+use crate::list;
 use crate::parallel;
 use crate::queue::Queue;
 use crate::transfers::{Mode, Residency, Wanted};
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, RuntimeTable, mode, place};
+use weft_ir::ExcClass;
+
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, mode, place};
 
 /// What a call uses besides its slots. All empty for a host function of host arrays.
 #[derive(Clone, Copy, Default)]
@@ -26,13 +32,15 @@ pub struct Touched<'a> {
     /// The queue to use: one equal to the one the executable was built for, or `None` for that one itself.
     pub queue: Option<&'a Arc<Queue>>,
     /// Buffers of the arguments that may be read.
-    pub reads: &'a [Arc<Buffer>],
+    pub reads: &'a [&'a Buffer],
     /// Buffers of the arguments that may be written (and read).
-    pub writes: &'a [Arc<Buffer>],
+    pub writes: &'a [&'a Buffer],
     /// What plain host arrays among the arguments may touch; needed only where they go to a device.
     pub host: &'a [HostSpan],
     /// Kind of new device memory; `None` is [`UsmKind::Device`].
     pub usm: Option<UsmKind>,
+    /// Work-items of a work-group along each dimension of the launches, slowest first; where empty, the runtime chooses.
+    pub local: &'a [u64],
 }
 
 /// The state of one call.
@@ -42,11 +50,27 @@ pub(crate) struct Call<'a> {
     touched: &'a Touched<'a>,
     residency: Mutex<Residency>,
     /// Owner words that compiled code holds a count of. After an error nobody else would release them.
-    handed: Mutex<SmallVec<[u64; 8]>>,
+    handed: OneThread<Handed>,
+    spare: OneThread<Spare>,
     /// Device memory made during the call: what is still alive at the end was written by it.
     fresh: Mutex<SmallVec<[Weak<Buffer>; 4]>>,
-    launched: AtomicBool,
+    /// The last launch.
+    launched: Mutex<Option<Event>>,
+    /// Whether host arrays were needed on the device.
+    moved: AtomicBool,
     failure: Mutex<Option<RuntimeError>>,
+}
+
+/// State that only the thread of the call touches: code generation refuses everything that does so inside parallel loops.
+#[derive(Default)]
+struct OneThread<T>(UnsafeCell<T>);
+
+impl<T> OneThread<T> {
+    /// Uses the state. `work` must not use it again.
+    fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: there is one thread, and no use inside another.
+        work(unsafe { &mut *self.0.get() })
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -72,9 +96,11 @@ impl<'a> Call<'a> {
             queue,
             touched,
             residency: Mutex::default(),
-            handed: Mutex::default(),
+            handed: OneThread::default(),
+            spare: OneThread::default(),
             fresh: Mutex::default(),
-            launched: AtomicBool::new(false),
+            launched: Mutex::new(None),
+            moved: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
     }
@@ -108,23 +134,36 @@ impl<'a> Call<'a> {
     }
 
     /// Brings what the device wrote back to host arrays, and notes the uses of all buffers.
-    pub(crate) fn end(&self) -> Result<(), HalError> {
+    pub(crate) fn end(&mut self) -> Result<(), RuntimeError> {
         let Some(queue) = self.device() else { return Ok(()) };
-        let pending = lock(&self.residency).finish(queue);
-        if self.launched.load(Ordering::Relaxed)
-            && let Some(event) = queue.last_event()
-        {
-            self.touched.reads.iter().for_each(|b| b.note_read(queue, event.clone()));
-            self.touched.writes.iter().for_each(|b| b.note_write(queue, event.clone()));
-            for buffer in lock(&self.fresh).iter().filter_map(Weak::upgrade) {
-                buffer.note_write(queue, event.clone());
+        // Compiled code is done: nobody else has these.
+        let residency = self.residency.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let fresh = self.fresh.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let launched = self.launched.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The part that takes long first: it leaves host memory alone, and so may be ended.
+        let stopped = *failure == Some(RuntimeError::Interrupted);
+        let waited = match residency.is_empty() || stopped {
+            true => Ok(()),
+            false => queue.last_event().map_or(Ok(()), |event| interrupt::wait(&event)),
+        };
+        let pending = match waited.is_ok() && !stopped {
+            true => residency.finish(queue),
+            false => residency.abandon().map(|()| false),
+        };
+        if let Some(event) = &*launched {
+            self.touched.reads.iter().for_each(|b| b.note_read(queue, event));
+            self.touched.writes.iter().for_each(|b| b.note_write(queue, event));
+            for buffer in fresh.iter().filter_map(Weak::upgrade) {
+                buffer.note_write(queue, event);
             }
         }
         // Host arrays are complete on return (A6), and nothing may touch them afterwards, whatever went wrong.
         if *pending.as_ref().unwrap_or(&true) {
             queue.wait()?;
         }
-        pending.map(drop)
+        waited?;
+        Ok(pending.map(drop)?)
     }
 
     /// The error that a runtime entry left behind.
@@ -135,7 +174,10 @@ impl<'a> Call<'a> {
     fn alloc(&self, at: u32, bytes: u64) -> Result<[u64; 2], Stop> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let buffer = if at == place::HOST {
-            Buffer::alloc_host(bytes)?
+            match self.spare.with(|spare| spare.take(bytes)) {
+                Some(buffer) => buffer,
+                None => Buffer::alloc_host(bytes)?,
+            }
         } else {
             let queue = self.queue.ok_or_else(no_device)?;
             let buffer = Buffer::alloc(Some(queue), bytes, self.touched.usm.unwrap_or(UsmKind::Device))?;
@@ -150,7 +192,8 @@ impl<'a> Call<'a> {
     /// An address with a count of the buffer behind it.
     fn hand_out(&self, address: u64, buffer: Arc<Buffer>) -> [u64; 2] {
         let owner = buffer.into_owner();
-        lock(&self.handed).push(owner);
+        // SAFETY: the word was just made of a count.
+        self.handed.with(|handed| unsafe { handed.add(owner) });
         [address, owner]
     }
 
@@ -170,19 +213,43 @@ impl<'a> Call<'a> {
     unsafe fn release(&self, owner: u64) {
         // SAFETY: passed on to the caller.
         let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { return };
-        let mut handed = lock(&self.handed);
-        if let Some(at) = handed.iter().rposition(|&word| word == owner) {
-            handed.swap_remove(at);
-        }
-        drop(handed);
-        drop(buffer);
+        // SAFETY: `buffer` has the count, and compiled code those in the list.
+        self.handed.with(|handed| unsafe { handed.take(owner) });
+        self.spare.with(|spare| spare.put(buffer));
     }
 
-    /// After an error: releases what compiled code did not.
+    /// Gives compiled code one more count.
+    ///
+    /// # Safety
+    /// The word is a live value of compiled code.
+    unsafe fn retain(&self, owner: u64) {
+        // SAFETY: passed on to the caller.
+        if let Some(buffer) = unsafe { Buffer::from_owner_ref(owner) } {
+            self.hand_out(0, buffer);
+        }
+    }
+
+    /// After a call that returned these owner words among its results: releases what a handler went past.
+    pub(crate) fn settle(&self, returned: impl Iterator<Item = u64>) {
+        self.handed.with(|handed| {
+            if !handed.is_empty() {
+                for owner in returned.filter(|owner| *owner != 0 && owner & 1 == 0) {
+                    // SAFETY: the result has its count, and compiled code had those in the list.
+                    unsafe { handed.take(owner) };
+                }
+            }
+        });
+        self.release_all();
+    }
+
+    /// Releases what compiled code did not and no result carries.
     pub(crate) fn release_all(&self) {
-        for owner in std::mem::take(&mut *lock(&self.handed)) {
-            // SAFETY: compiled code is done; no result carries the count, and nobody else knows of it.
-            drop(unsafe { Buffer::from_owner(owner) });
+        let left = self.handed.with(Handed::drain);
+        for (owner, count) in left {
+            for _ in 0..count {
+                // SAFETY: compiled code is done; no result carries the count, and nobody else knows of it.
+                drop(unsafe { Buffer::from_owner(owner) });
+            }
         }
     }
 
@@ -194,15 +261,17 @@ impl<'a> Call<'a> {
         let kernel = kernels.get(site as usize);
         let kernel = kernel.ok_or_else(|| RuntimeError::Internal(format!("there is no kernel {site} to launch")))?;
         // SAFETY: passed on to the caller.
-        match unsafe { launch::launch(queue, kernel, sizes, args) }? {
+        match unsafe { launch::launch(queue, kernel, sizes, self.touched.local, args) }? {
             Outcome::Nothing => Ok(()),
-            Outcome::Launched => {
-                self.launched.store(true, Ordering::Relaxed);
-                lock(&self.residency).launched(kernel.pointers(args));
+            Outcome::Launched(event) => {
+                *lock(&self.launched) = Some(event);
+                if self.moved.load(Ordering::Relaxed) {
+                    lock(&self.residency).launched(kernel.pointers(args));
+                }
                 Ok(())
             }
-            Outcome::Raised(exc) => {
-                self.launched.store(true, Ordering::Relaxed);
+            Outcome::Raised(event, exc) => {
+                *lock(&self.launched) = Some(event);
                 Err(Stop::Raised(Box::new(exc)))
             }
         }
@@ -236,6 +305,11 @@ impl<'a> Call<'a> {
         let span = HostSpan { lo, hi: lo + (span.hi - span.lo) };
         let mode = if mode == Mode::WriteAll && !is_dense(shape, strides, itemsize) { Mode::Update } else { mode };
         if at == place::HOST {
+            if residency.host_waits(span, mode)
+                && let Some(event) = queue.last_event()
+            {
+                interrupt::wait(&event)?;
+            }
             residency.valid_on_host(queue, span, mode)?;
             return Ok(self.hand_again(host, owner));
         }
@@ -246,6 +320,7 @@ impl<'a> Call<'a> {
             return Err(RuntimeError::Invalid(text).into());
         }
         let wanted = Wanted { data: host, span, align, owner, mode };
+        self.moved.store(true, Ordering::Relaxed);
         let there = residency.valid_on_device(queue, self.touched.host, wanted)?;
         // The call keeps the copy; compiled code has nothing to release.
         Ok([there, 0])
@@ -253,6 +328,7 @@ impl<'a> Call<'a> {
 
     /// A copy of device memory in fresh host memory, complete.
     fn download(&self, queue: &Queue, data: u64, span: HostSpan) -> Result<[u64; 2], Stop> {
+        queue.last_event().map_or(Ok(()), |event| interrupt::wait(&event))?;
         let bytes = (span.hi - span.lo) as usize;
         let copy = Buffer::alloc_host(bytes)?;
         // SAFETY: the span lies in device memory that compiled code holds, in the order of this queue; the copy is as
@@ -307,8 +383,16 @@ unsafe fn guard(ctx: *mut CallCtx, entry: impl FnOnce(&Call<'_>) -> Result<(), S
     let exc = match stop {
         Stop::Raised(exc) => *exc,
         Stop::Failed(error) => {
-            lock(&call.failure).get_or_insert(error);
-            ExcRecord { site: ExcRecord::RUNTIME, ..ExcRecord::default() }
+            let class = match &error {
+                RuntimeError::Hal(HalError::OutOfMemory { .. }) => ExcClass::MemoryError,
+                RuntimeError::Interrupted => ExcClass::KeyboardInterrupt,
+                _ => ExcClass::Exception,
+            };
+            // One that is there already was handled.
+            *lock(&call.failure) = Some(error);
+            let mut exc = ExcRecord { site: ExcRecord::RUNTIME, ..ExcRecord::default() };
+            exc.args[0] = class as u64;
+            exc
         }
     };
     // SAFETY: each thread of a call has a context of its own.
@@ -331,6 +415,16 @@ unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {
     unsafe {
         guard(ctx, |call| {
             call.release(owner);
+            Ok(())
+        })
+    };
+}
+
+unsafe extern "C" fn retain(ctx: *mut CallCtx, owner: u64) {
+    // SAFETY: compiled code passes its context and a word that has a count.
+    unsafe {
+        guard(ctx, |call| {
+            call.retain(owner);
             Ok(())
         })
     };
@@ -397,6 +491,48 @@ unsafe extern "C" fn need(
     }
 }
 
+unsafe extern "C" fn list_new(ctx: *mut CallCtx, words: u64, owners: u64, out: *mut [u64; 2]) -> u32 {
+    // SAFETY: compiled code passes its context and a place for two words.
+    unsafe {
+        guard(ctx, |call| {
+            let buffer = list::new_list(words, owners)?;
+            *out = call.hand_out(buffer.address(), buffer);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn list_reserve(ctx: *mut CallCtx, header: *mut ListHeader, items: u64) -> u32 {
+    // SAFETY: compiled code passes its context and a list that it holds.
+    unsafe { guard(ctx, |_| Ok(list::reserve(header, items)?)) }
+}
+
+unsafe extern "C" fn keep(_: *mut CallCtx, owner: u64) {
+    // SAFETY: compiled code passes a word that has a count; the one that is added stays with the word.
+    std::mem::forget(unsafe { Buffer::from_owner_ref(owner) });
+}
+
+unsafe extern "C" fn drop_kept(ctx: *mut CallCtx, owner: u64) {
+    // SAFETY: compiled code passes its context, and the memory that held the count forgets it.
+    unsafe {
+        guard(ctx, |_| {
+            drop(Buffer::from_owner(owner));
+            Ok(())
+        })
+    };
+}
+
 /// The one table.
-pub(crate) static TABLE: RuntimeTable =
-    RuntimeTable { version: RuntimeTable::VERSION, alloc, release, par_for, launch, need };
+pub(crate) static TABLE: RuntimeTable = RuntimeTable {
+    version: RuntimeTable::VERSION,
+    alloc,
+    release,
+    par_for,
+    launch,
+    need,
+    retain,
+    list_new,
+    list_reserve,
+    keep,
+    drop_kept,
+};

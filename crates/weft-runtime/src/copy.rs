@@ -51,8 +51,8 @@ impl<'a> End<'a> {
     fn note(self, write: bool, queue: &Queue, event: &Event) {
         match self {
             End::Host(_) => {}
-            End::Buffer(buffer, _) if write => buffer.note_write(queue, event.clone()),
-            End::Buffer(buffer, _) => buffer.note_read(queue, event.clone()),
+            End::Buffer(buffer, _) if write => buffer.note_write(queue, event),
+            End::Buffer(buffer, _) => buffer.note_read(queue, event),
         }
     }
 
@@ -80,7 +80,8 @@ pub unsafe fn copy(
     waits: &[Event],
 ) -> Result<Event, HalError> {
     let apart = match (dst.device_queue(), src.device_queue()) {
-        (Some(d), Some(s)) => !Arc::ptr_eq(d.device(), s.device()),
+        // Within one context each device can use the memory of the others.
+        (Some(d), Some(s)) => !Arc::ptr_eq(d.device(), s.device()) && d.context() != s.context(),
         _ => false,
     };
     let (dst_home, src_home) = (dst.device_queue(), src.device_queue());

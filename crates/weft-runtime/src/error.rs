@@ -18,6 +18,9 @@ pub enum RuntimeError {
     /// The caller asked for something that cannot be.
     #[error("{0}")]
     Invalid(String),
+    /// Somebody ended a wait for a device ([`crate::Interrupter`]).
+    #[error("the wait for a device was ended")]
+    Interrupted,
     /// A broken invariant of ours: a panic below compiled code, or code that does not match its tables.
     #[error("{0}")]
     Internal(String),
@@ -29,6 +32,8 @@ pub enum RuntimeError {
 pub struct Raised {
     /// The exception class.
     pub class: ExcClass,
+    /// An exception class of the user's, by its number in the table of the specialisation.
+    pub user: Option<u32>,
     /// Its text, in CPython's or NumPy's words.
     pub message: String,
     /// The user's expression.

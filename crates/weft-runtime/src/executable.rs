@@ -6,13 +6,14 @@ use std::sync::Arc;
 use weft_codegen::abi::{CallCtx, Entry, ExcRecord};
 use weft_codegen::{DeviceCode, DeviceTarget, HostCode, LoadedCode};
 use weft_diag::{Sources, Span};
-use weft_hal::{ArgField, BackendKind, ProgramSource};
-use weft_ir::{Module, Op, Site, Stage};
+use weft_hal::{ArgField, ArgKind, BackendKind, ProgramSource};
+use weft_ir::{DType, Module, Op, Site, Stage, Type};
 
 use crate::call::{Call, TABLE, Touched};
 use crate::error::{CallError, Raised, RuntimeError};
 use crate::launch::LoadedKernel;
 use crate::queue::Queue;
+use crate::stack;
 use crate::trace::{self, Kind, Location};
 
 /// Code of a module, not yet loaded: what a disk cache keeps.
@@ -32,9 +33,15 @@ pub struct Executable {
     _code: LoadedCode,
     queue: Option<Arc<Queue>>,
     kernels: Vec<LoadedKernel>,
+    /// Whether its queue is a device with memory and kernels of its own.
+    on_device: bool,
     sites: Vec<Site>,
     args: usize,
     results: usize,
+    /// The result slots that are owner words.
+    owners: Vec<usize>,
+    /// Whether functions of it call each other, maybe themselves.
+    calls: bool,
 }
 
 /// What kernels are compiled to for a queue; `None` where compiled host code does the work.
@@ -99,8 +106,9 @@ impl Executable {
             };
             let program = queue.device().load_program(source)?;
             for info in &device.kernels {
+                let kind = |pointer: bool| if pointer { ArgKind::Pointer } else { ArgKind::Value };
                 let fields =
-                    info.fields.iter().map(|f| ArgField { offset: f.offset, size: f.size, is_pointer: f.is_pointer });
+                    info.fields.iter().map(|f| ArgField { offset: f.offset, size: f.size, kind: kind(f.is_pointer) });
                 kernels.push(LoadedKernel {
                     kernel: program.kernel(&info.name)?,
                     name: info.name.clone(),
@@ -121,10 +129,13 @@ impl Executable {
             entry,
             _code: loaded,
             queue: queue.cloned(),
+            on_device: queue.is_some_and(|q| !q.is_native()),
             kernels,
             sites: module.sites.clone(),
-            args: func.params().len(),
-            results: func.results.len(),
+            args: func.params().iter().map(|&p| slots(func.ty(p))).sum(),
+            results: func.results.iter().map(slots).sum(),
+            owners: owner_slots(&func.results),
+            calls: func.ops.iter().any(|o| matches!(o.op, Op::Call { .. })),
         })
     }
 
@@ -146,6 +157,11 @@ impl Executable {
     /// Slots that a call takes and fills: arguments and results.
     pub fn slots(&self) -> (usize, usize) {
         (self.args, self.results)
+    }
+
+    /// Whether a kernel of it may raise, and so is waited for.
+    pub fn may_raise(&self) -> bool {
+        self.kernels.iter().any(|kernel| kernel.may_raise)
     }
 
     pub(crate) fn kernels(&self) -> &[LoadedKernel] {
@@ -171,14 +187,21 @@ impl Executable {
             let text = format!("@{} was compiled for {own} and cannot run on {given}", self.name);
             return Err(RuntimeError::Invalid(text).into());
         }
-        let call = Call::new(self, queue, touched);
-        call.begin()?;
-        let state = (&raw const call).cast_mut().cast::<c_void>();
-        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default() };
+        let mut call = Call::new(self, queue, touched);
+        // Host code on host arrays has nothing to wait for.
+        let Touched { queue: given, reads, writes, .. } = touched;
+        let plain = !self.on_device && given.is_none() && reads.is_empty() && writes.is_empty();
+        if !plain {
+            call.begin()?;
+        }
+        let state = (&raw mut call).cast::<c_void>();
+        let stack_limit = if self.calls { stack::limit() } else { 0 };
+        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default(), stack_limit };
         // SAFETY: the slots are the entry's, by the caller's word and the checks above; the context outlives the call.
         let status = unsafe { (self.entry)(&mut ctx, args.as_ptr(), ret.as_mut_ptr()) };
-        let ended = call.end();
+        let ended = if plain { Ok(()) } else { call.end() };
         if status == 0 && ended.is_ok() {
+            call.settle(self.owners.iter().map(|&at| ret[at]));
             return Ok(());
         }
         call.release_all();
@@ -189,7 +212,8 @@ impl Executable {
     }
 
     fn error(&self, exc: &ExcRecord, call: &Call<'_>) -> CallError {
-        if let Some(error) = call.failure() {
+        // A failure that is not what was raised last has been handled.
+        if let Some(error) = call.failure().filter(|_| exc.site == ExcRecord::RUNTIME) {
             return error.into();
         }
         let Some(site) = self.sites.get(exc.site as usize) else {
@@ -199,12 +223,31 @@ impl Executable {
         let values = &exc.args[..(exc.nargs as usize).min(exc.args.len())];
         let raised = Raised {
             class: site.class,
+            user: site.user,
             message: site.message(values),
             span: site.span,
             iteration: exc.iteration.max(0),
         };
         raised.into()
     }
+}
+
+/// 8-byte slots of a value.
+fn slots(ty: &Type) -> usize {
+    if ty.scalar_dtype() == Some(DType::C128) { 2 } else { 1 }
+}
+
+/// Which slots of results of these types are owner words.
+fn owner_slots(results: &[Type]) -> Vec<usize> {
+    let mut at = 0;
+    let mut found = vec![];
+    for ty in results {
+        if *ty == Type::Owner {
+            found.push(at);
+        }
+        at += slots(ty);
+    }
+    found
 }
 
 /// Where the launch of a kernel stands in the user's source.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use weft_hal::{ArgField, DeviceInfo, HalError, Kernel, Launch, UsmKind};
+use weft_hal::{ArgField, ArgKind, DeviceInfo, Event, HalError, Kernel, Launch, UsmKind};
 
 use crate::buffer::Buffer;
 use crate::error::RuntimeError;
+use crate::interrupt;
 use crate::queue::Queue;
 use crate::trace::{self, Item, Kind, Location};
 use weft_codegen::abi::{ExcRecord, device_error};
@@ -29,7 +30,7 @@ pub(crate) struct LoadedKernel {
 impl LoadedKernel {
     /// The addresses among packed arguments.
     pub(crate) fn pointers<'a>(&'a self, args: &'a [u8]) -> impl Iterator<Item = u64> + 'a {
-        let fields = self.fields.iter().filter(|f| f.is_pointer);
+        let fields = self.fields.iter().filter(|f| f.kind == ArgKind::Pointer);
         fields.filter_map(|f| Some(u64::from_ne_bytes(args.get(f.offset as usize..)?.get(..8)?.try_into().ok()?)))
     }
 }
@@ -72,12 +73,28 @@ pub(crate) enum Outcome {
     /// There was no item, so nothing ran.
     Nothing,
     /// It was submitted; if it may raise, it is complete and did not.
-    Launched,
+    Launched(Event),
     /// It is complete, and an item raised.
-    Raised(ExcRecord),
+    Raised(Event, ExcRecord),
 }
 
-/// Launches a kernel over `sizes`. A kernel that may raise is waited for.
+/// Work-groups of a given size, which covers the index space or sticks out of it: kernels look where the space ends.
+pub(crate) fn grid_of(sizes: &[u64], local: &[u64], per_thread: u32, info: &DeviceInfo) -> Option<Grid> {
+    if sizes.contains(&0) {
+        return None;
+    }
+    let mut grid = Grid { groups: [1; 3], local: [1; 3] };
+    for (d, (&n, &wanted)) in sizes.iter().zip(local).rev().enumerate().take(3) {
+        let n = if d == 0 { n.div_ceil(per_thread.max(1).into()) } else { n };
+        // A number that no driver takes stays one: the check of the launch says what it does take.
+        grid.local[d] = u32::try_from(wanted).unwrap_or(u32::MAX);
+        grid.groups[d] = n.div_ceil(wanted.max(1)).min(u64::from(info.max_groups[d])).max(1) as u32;
+    }
+    Some(grid)
+}
+
+/// Launches a kernel over `sizes`, in work-groups of `local` work-items where that is not empty. A kernel that may raise
+/// is waited for.
 ///
 /// # Safety
 /// `args` are the kernel's, and every address among them is alive and in the order of the queue.
@@ -85,38 +102,47 @@ pub(crate) unsafe fn launch(
     queue: &Arc<Queue>,
     kernel: &LoadedKernel,
     sizes: &[u64],
+    local: &[u64],
     args: &[u8],
 ) -> Result<Outcome, RuntimeError> {
-    let Some(grid) = grid(sizes, kernel.items_per_thread, kernel.kernel.max_work_group_size(), queue.info()) else {
-        return Ok(Outcome::Nothing);
+    let (info, per_thread) = (queue.info(), kernel.items_per_thread);
+    let grid = match local.len() == sizes.len() && !local.is_empty() {
+        true => grid_of(sizes, local, per_thread, info),
+        false => grid(sizes, per_thread, kernel.kernel.max_work_group_size(), info),
     };
+    let Some(grid) = grid else { return Ok(Outcome::Nothing) };
     let watch = trace::stopwatch();
     let mut raised = None;
-    if kernel.may_raise {
+    let event = if kernel.may_raise {
         let mut args: SmallVec<[u8; 256]> = args.into();
         let errors = ErrorBuffer::new(queue)?;
         let slot = kernel.fields.last().and_then(|f| args.get_mut(f.offset as usize..)?.get_mut(..8));
         let slot = slot.ok_or_else(|| RuntimeError::Internal(format!("kernel {} has no error buffer", kernel.name)))?;
         slot.copy_from_slice(&errors.0.address().to_ne_bytes());
         // SAFETY: passed on to the caller; the error buffer outlives the wait.
-        unsafe { submit(queue, kernel, grid, &args) }?;
+        let event = unsafe { submit(queue, kernel, grid, &args) }?;
+        interrupt::wait(&event)?;
         queue.wait()?;
         raised = errors.raised();
+        event
     } else {
         // SAFETY: passed on to the caller.
-        unsafe { submit(queue, kernel, grid, args) }?;
-    }
+        unsafe { submit(queue, kernel, grid, args) }?
+    };
     watch.record(Kind::Launch, || Item { span: kernel.span.clone(), ..trace::item(&*kernel.name, queue.filter(), 0) });
-    Ok(raised.map_or(Outcome::Launched, Outcome::Raised))
+    Ok(match raised {
+        None => Outcome::Launched(event),
+        Some(exc) => Outcome::Raised(event, exc),
+    })
 }
 
 /// # Safety
 /// As for [`launch`].
-unsafe fn submit(queue: &Queue, kernel: &LoadedKernel, grid: Grid, args: &[u8]) -> Result<(), HalError> {
+unsafe fn submit(queue: &Queue, kernel: &LoadedKernel, grid: Grid, args: &[u8]) -> Result<Event, HalError> {
     let launch =
         Launch { kernel: &kernel.kernel, groups: grid.groups, local: grid.local, args, fields: &kernel.fields };
     // SAFETY: passed on to the caller.
-    queue.submit(&[], |q, waits| unsafe { q.launch(&launch, waits) }).map(drop)
+    queue.submit(&[], |q, waits| unsafe { q.launch_unwatched(&launch, waits) })
 }
 
 /// Memory that a kernel that may raise and the host both see.
@@ -188,6 +214,17 @@ mod tests {
         assert_eq!((of(&[4096]).groups, of(&[4096]).local), ([4, 1, 1], [256, 1, 1]));
         assert_eq!((of(&[4097]).groups, of(&[4097]).local), ([5, 1, 1], [256, 1, 1]));
         assert_eq!((of(&[5]).groups, of(&[5]).local), ([1, 1, 1], [2, 1, 1]));
+    }
+
+    // spec: K1
+    #[test]
+    fn a_given_local_size_is_used_and_may_stick_out() {
+        let info = weft_hal::null::device().info().clone();
+        let of = |sizes: &[u64], local: &[u64]| grid_of(sizes, local, 1, &info).unwrap();
+        assert_eq!(of(&[1000], &[64]), Grid { groups: [16, 1, 1], local: [64, 1, 1] });
+        assert_eq!(of(&[40, 25], &[8, 5]), Grid { groups: [5, 5, 1], local: [5, 8, 1] });
+        assert_eq!(of(&[3, 5, 7], &[2, 2, 2]), Grid { groups: [4, 3, 2], local: [2, 2, 2] });
+        assert_eq!(grid_of(&[0, 5], &[1, 1], 1, &info), None);
     }
 
     #[test]

@@ -17,16 +17,25 @@ pub(crate) struct Order {
 
 impl Order {
     /// The buffer was written by an operation of `queue`, which waited for all earlier uses.
-    pub(crate) fn wrote(&mut self, queue: &Queue, event: Event) {
+    pub(crate) fn wrote(&mut self, queue: &Queue, event: &Event) {
         self.readers.clear();
-        self.writer = (!event.is_complete()).then_some((queue.id(), event));
+        // Launches that nobody watches may have one event.
+        if self.writer.as_ref().is_some_and(|(_, known)| known.is_same(event)) {
+            return;
+        }
+        let event = event.clone();
+        self.writer = (!event.is_known_complete()).then_some((queue.id(), event));
     }
 
     /// The buffer was read by an operation of `queue`.
-    pub(crate) fn read(&mut self, queue: &Queue, event: Event) {
+    pub(crate) fn read(&mut self, queue: &Queue, event: &Event) {
+        if self.readers.iter().any(|(_, known)| known.is_same(event)) {
+            return;
+        }
         self.readers.retain(|(id, e)| *id != queue.id() && !e.is_complete());
-        if !event.is_complete() {
-            self.readers.push((queue.id(), event));
+        // Asking a driver costs as much as a launch: who waits for it later asks.
+        if !event.is_known_complete() {
+            self.readers.push((queue.id(), event.clone()));
         }
     }
 

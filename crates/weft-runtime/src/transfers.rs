@@ -100,9 +100,21 @@ pub(crate) struct Residency {
     /// Groups of overlapping arguments; made when first needed.
     groups: Option<Vec<Interval>>,
     records: Vec<Record>,
+    /// The last copy from the host, which may still be reading there.
+    last_upload: Option<Event>,
 }
 
 impl Residency {
+    /// Whether no host array was needed on the device.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The end of a call that was stopped: nothing goes back, and nothing reads host memory any more.
+    pub(crate) fn abandon(&mut self) -> Result<(), HalError> {
+        self.last_upload.take().map_or(Ok(()), |event| event.wait())
+    }
+
     /// Makes the bytes of a host array valid on the device and returns the address of `data` there, a multiple of
     /// `align`.
     pub(crate) fn valid_on_device(
@@ -138,7 +150,7 @@ impl Residency {
         }
         if mode != Mode::WriteAll {
             for part in record.valid.missing(span) {
-                record.upload(queue, part)?;
+                self.last_upload = Some(record.upload(queue, part)?);
             }
         }
         record.valid.insert(span);
@@ -180,6 +192,13 @@ impl Residency {
             _keep: SmallVec::new(),
         });
         Ok(self.records.len() - 1)
+    }
+
+    /// Whether making host bytes valid on the host waits for the device.
+    pub(crate) fn host_waits(&self, span: HostSpan, mode: Mode) -> bool {
+        let span = (span.lo, span.hi);
+        let mut touched = self.records.iter().filter(|r| overlap(r.host, span));
+        touched.any(|r| mode != Mode::Read || !r.dirty.within(span).is_empty())
     }
 
     /// Makes host bytes valid on the host, which will use them as `mode` says.

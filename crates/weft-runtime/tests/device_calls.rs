@@ -297,7 +297,7 @@ fn device_arrays_chain_across_queues_without_copies() {
         let mut array = Buffer::from_host(Some(&queue), &content, UsmKind::Device).unwrap();
         for step in 0..10 {
             let queue = if step % 2 == 0 { &other } else { &queue };
-            let reads = [array.clone()];
+            let reads = [&*array];
             let usm = if step % 3 == 0 { UsmKind::Shared } else { UsmKind::Device };
             let touched = Touched { queue: Some(queue), reads: &reads, usm: Some(usm), ..Touched::default() };
             let ret = call_with(&f, &[array.address(), 1, n], 2, &touched).unwrap();

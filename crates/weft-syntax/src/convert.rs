@@ -4,28 +4,41 @@ use ruff_python_ast::{self as ast, ParameterWithDefault, Parameters};
 use ruff_text_size::{Ranged, TextRange};
 use weft_diag::{Diagnostic, Span};
 
-use crate::scope::{Body, Names, local_names};
+use crate::scope::{Body, Declared, Names, declared};
 use crate::source::Source;
-use crate::tree::{Binding, Function, Param, ParamKind, Stmt, StmtKind};
+use crate::tree::{Binding, Expr, ExprKind, Function, Handler, Param, ParamKind, Stmt, StmtKind};
 
 /// Converts one function and those nested in it.
 pub(crate) struct Converter<'a> {
     pub(crate) source: &'a Source<'a>,
     /// The functions around the node at hand, innermost last; empty in module scope.
     scopes: Vec<Scope>,
+    /// The comprehensions around the node at hand, innermost last.
+    pub(crate) comprehensions: Vec<Inside>,
+    /// How many names of comprehensions there are.
+    renamed: u32,
 }
 
 /// One function being converted.
+#[derive(Default)]
 struct Scope {
-    locals: Names,
+    declared: Declared,
     globals: Names,
     captures: Names,
+}
+
+/// One comprehension being converted.
+pub(crate) struct Inside {
+    /// How many functions are around it.
+    depth: usize,
+    /// Each name of its own, and what it is called in our tree.
+    pub(crate) names: Vec<(String, String)>,
 }
 
 impl<'a> Converter<'a> {
     /// Starts in module scope, where every name is free.
     pub(crate) fn new(source: &'a Source<'a>) -> Self {
-        Converter { source, scopes: Vec::new() }
+        Converter { source, scopes: Vec::new(), comprehensions: Vec::new(), renamed: 0 }
     }
 
     /// Converts a `def`.
@@ -54,10 +67,10 @@ impl<'a> Converter<'a> {
         span: Span,
         name_span: Span,
     ) -> Result<Function, Diagnostic> {
-        let locals = local_names(self.source, params, body)?;
+        let declared = declared(self.source, params, body)?;
         // Defaults are evaluated where the function is defined: before its own scope opens.
         let params = self.params(params)?;
-        self.scopes.push(Scope { locals, globals: Names::default(), captures: Names::default() });
+        self.scopes.push(Scope { declared, ..Scope::default() });
         let converted = match body {
             Body::Block(body) => self.body(without_docstring(body)),
             Body::Value(value) => {
@@ -72,7 +85,7 @@ impl<'a> Converter<'a> {
             body: converted?,
             span,
             name_span,
-            locals: scope.locals.ordered,
+            locals: scope.declared.locals.ordered,
             globals: scope.globals.ordered,
             captures: scope.captures.ordered,
             is_lambda: matches!(body, Body::Value(_)),
@@ -105,22 +118,75 @@ impl<'a> Converter<'a> {
         Param { name: param.name.to_string(), default: None, kind, span: self.span(param.range) }
     }
 
-    /// Whose `name` is, seen from the innermost scope. A use is noted in every function it reaches.
-    pub(crate) fn resolve(&mut self, name: &str) -> Binding {
-        let Some(owner) = self.scopes.iter().rposition(|s| s.locals.contains(name)) else {
+    /// Whose `name` is, seen from the innermost scope.
+    pub(crate) fn resolve(&mut self, name: &str) -> ExprKind {
+        let mut comprehensions = self.comprehensions.iter().rev().peekable();
+        // The depth of the function that owns the name (0 is the module), and what we call it.
+        let mut found = None;
+        for depth in (0..=self.scopes.len()).rev() {
+            while let Some(inside) = comprehensions.next_if(|c| c.depth == depth) {
+                if let (Some((_, renamed)), None) = (inside.names.iter().find(|(n, _)| n == name), &found) {
+                    found = Some((depth, renamed.clone()));
+                }
+            }
+            let Some(scope) = depth.checked_sub(1).and_then(|d| self.scopes.get(d)) else { break };
+            if found.is_some() || scope.declared.globals.contains(name) {
+                break;
+            }
+            if scope.declared.locals.contains(name) {
+                found = Some((depth, name.to_string()));
+                break;
+            }
+        }
+        self.named(name, found)
+    }
+
+    /// As `resolve`, past the comprehensions around: where a `:=` in one binds.
+    pub(crate) fn resolve_in_function(&mut self, name: &str) -> ExprKind {
+        let depth = self.scopes.len();
+        let here = self.comprehensions.iter().rposition(|c| c.depth < depth).map_or(0, |k| k + 1);
+        let around = self.comprehensions.split_off(here);
+        let kind = self.resolve(name);
+        self.comprehensions.extend(around);
+        kind
+    }
+
+    /// A name of the function at this depth. The use is noted in every function it reaches.
+    fn named(&mut self, name: &str, owner: Option<(usize, String)>) -> ExprKind {
+        let Some((depth, ident)) = owner else {
             self.scopes.iter_mut().for_each(|s| s.globals.add(name));
-            return Binding::Free;
+            return ExprKind::Name { ident: name.to_string(), binding: Binding::Free };
         };
-        let inner = &mut self.scopes[owner + 1..];
-        inner.iter_mut().for_each(|s| s.captures.add(name));
-        if inner.is_empty() { Binding::Local } else { Binding::Enclosing }
+        let inner = &mut self.scopes[depth..];
+        inner.iter_mut().for_each(|s| s.captures.add(&ident));
+        let binding = if inner.is_empty() { Binding::Local } else { Binding::Enclosing };
+        ExprKind::Name { ident, binding }
+    }
+
+    /// A name at a place, as an expression.
+    pub(crate) fn name(&mut self, name: &ast::Identifier) -> Expr {
+        Expr { span: self.span(name.range), kind: self.resolve(name) }
+    }
+
+    /// Enters a comprehension with these names of its own.
+    pub(crate) fn enter(&mut self, names: Names) {
+        let mut pairs = Vec::with_capacity(names.ordered.len());
+        for name in names.ordered {
+            let renamed = format!("{name}.{}", self.renamed);
+            self.renamed += 1;
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.declared.locals.add(&renamed);
+            }
+            pairs.push((name, renamed));
+        }
+        self.comprehensions.push(Inside { depth: self.scopes.len(), names: pairs });
     }
 
     pub(crate) fn span(&self, range: TextRange) -> Span {
         self.source.span(range)
     }
 
-    fn body(&mut self, body: &[ast::Stmt]) -> Result<Vec<Stmt>, Diagnostic> {
+    pub(crate) fn body(&mut self, body: &[ast::Stmt]) -> Result<Vec<Stmt>, Diagnostic> {
         body.iter().map(|stmt| self.stmt(stmt)).collect()
     }
 
@@ -177,17 +243,30 @@ impl<'a> Converter<'a> {
             }
             S::FunctionDef(s) => StmtKind::Function(Box::new(self.def(s)?)),
             S::ClassDef(_) => StmtKind::Unsupported { what: "a class definition" },
-            S::Delete(_) => StmtKind::Unsupported { what: "a `del` statement" },
+            S::Delete(s) => StmtKind::Delete(self.exprs(&s.targets)?),
             S::TypeAlias(_) => StmtKind::Unsupported { what: "a `type` statement" },
             S::With(s) if s.is_async => StmtKind::Unsupported { what: "an `async with` statement" },
             S::With(_) => StmtKind::Unsupported { what: "a `with` statement" },
-            S::Match(_) => StmtKind::Unsupported { what: "a `match` statement" },
-            S::Try(_) => StmtKind::Unsupported { what: "a `try` statement" },
+            S::Match(s) => self.match_stmt(s)?,
+            S::Try(s) if s.is_star => StmtKind::Unsupported { what: "an `except*` clause" },
+            S::Try(s) => {
+                let body = self.body(&s.body)?;
+                let handlers = s.handlers.iter().map(|h| self.handler(h)).collect::<Result<_, _>>()?;
+                let orelse = self.body(&s.orelse)?;
+                StmtKind::Try { body, handlers, orelse, finalbody: self.body(&s.finalbody)? }
+            }
             S::Import(_) | S::ImportFrom(_) => StmtKind::Unsupported { what: "an `import` inside a function" },
-            // Refused by `local_names` before we come here.
-            S::Global(_) | S::Nonlocal(_) => StmtKind::Unsupported { what: "a `global` or `nonlocal` statement" },
+            // They have done their work in saying whose the names are.
+            S::Global(_) | S::Nonlocal(_) => StmtKind::Pass,
             S::IpyEscapeCommand(_) => StmtKind::Unsupported { what: "an IPython command" },
         })
+    }
+
+    fn handler(&mut self, handler: &ast::ExceptHandler) -> Result<Handler, Diagnostic> {
+        let ast::ExceptHandler::ExceptHandler(handler) = handler;
+        let class = self.optional(handler.type_.as_deref())?;
+        let name = handler.name.as_ref().map(|name| self.name(name));
+        Ok(Handler { class, name, body: self.body(&handler.body)?, span: self.span(handler.range) })
     }
 
     /// `elif` and `else` clauses, as nested `if`s. Each `elif` spans to the end of the whole chain.

@@ -5,7 +5,8 @@ use ruff_text_size::{Ranged, TextRange};
 use weft_diag::Diagnostic;
 
 use crate::convert::Converter;
-use crate::tree::{BinOp, BoolOp, CmpOp, Constant, Expr, ExprKind, Keyword, UnaryOp};
+use crate::scope::{Names, target_names};
+use crate::tree::{BinOp, BoolOp, CmpOp, Comprehension, ComprehensionLoop, Constant, Expr, ExprKind, Keyword, UnaryOp};
 
 impl Converter<'_> {
     pub(crate) fn expr(&mut self, expr: &ast::Expr) -> Result<Expr, Diagnostic> {
@@ -33,7 +34,7 @@ impl Converter<'_> {
             E::EllipsisLiteral(_) => ExprKind::Constant(Constant::Ellipsis),
             E::StringLiteral(e) => ExprKind::Constant(Constant::Str(e.value.to_str().to_string())),
             E::NumberLiteral(e) => ExprKind::Constant(self.number(&e.value, e.range)),
-            E::Name(e) => ExprKind::Name { ident: e.id.to_string(), binding: self.resolve(&e.id) },
+            E::Name(e) => self.resolve(&e.id),
             E::BinOp(e) => {
                 let left = self.boxed(&e.left)?;
                 ExprKind::BinOp { op: e.op.into(), left, right: self.boxed(&e.right)? }
@@ -76,18 +77,22 @@ impl Converter<'_> {
             }
             E::Named(e) => {
                 let value = self.boxed(&e.value)?;
-                ExprKind::Named { target: self.boxed(&e.target)?, value }
+                let target = match &*e.target {
+                    E::Name(name) => Expr { span: self.span(name.range), kind: self.resolve_in_function(&name.id) },
+                    target => self.expr(target)?,
+                };
+                ExprKind::Named { target: Box::new(target), value }
             }
             E::Lambda(e) => ExprKind::Lambda(Box::new(self.lambda(e)?)),
             E::Dict(_) => ExprKind::Unsupported { what: "a dict display" },
             E::Set(_) => ExprKind::Unsupported { what: "a set display" },
-            E::ListComp(_) => ExprKind::Unsupported { what: "a list comprehension" },
+            E::ListComp(c) => self.comprehension(&c.elt, &c.generators, false)?,
+            E::Generator(c) => self.comprehension(&c.elt, &c.generators, true)?,
             E::SetComp(_) => ExprKind::Unsupported { what: "a set comprehension" },
             E::DictComp(_) => ExprKind::Unsupported { what: "a dict comprehension" },
-            E::Generator(_) => ExprKind::Unsupported { what: "a generator expression" },
             E::Await(_) => ExprKind::Unsupported { what: "an `await` expression" },
             E::Yield(_) | E::YieldFrom(_) => ExprKind::Unsupported { what: "a `yield` expression" },
-            E::FString(_) => ExprKind::Unsupported { what: "an f-string" },
+            E::FString(e) => self.f_string(e)?,
             E::TString(_) => ExprKind::Unsupported { what: "a t-string" },
             E::BytesLiteral(_) => ExprKind::Unsupported { what: "a bytes literal" },
             E::IpyEscapeCommand(_) => ExprKind::Unsupported { what: "an IPython command" },
@@ -100,6 +105,45 @@ impl Converter<'_> {
             Ok(Keyword { name, value: self.expr(&k.value)?, span: self.span(k.range) })
         };
         keywords.iter().map(convert).collect()
+    }
+
+    fn comprehension(
+        &mut self,
+        element: &ast::Expr,
+        loops: &[ast::Comprehension],
+        is_generator: bool,
+    ) -> Result<ExprKind, Diagnostic> {
+        if loops.iter().any(|l| l.is_async) {
+            return Ok(ExprKind::Unsupported { what: "an `async` comprehension" });
+        }
+        // Evaluated around the comprehension: before its own names are known.
+        let mut first = self.optional(loops.first().map(|l| &l.iter))?;
+        let mut names = Names::default();
+        loops.iter().for_each(|l| target_names(&l.target, &mut names));
+        self.enter(names);
+        let made = self.inside(element, loops, &mut first);
+        // Cannot fail: pushed above, and what is inside pops what it pushes.
+        let locals = self.comprehensions.pop().unwrap().names.into_iter().map(|(_, renamed)| renamed).collect();
+        let (element, loops) = made?;
+        Ok(ExprKind::Comprehension(Box::new(Comprehension { is_generator, element, loops, locals })))
+    }
+
+    fn inside(
+        &mut self,
+        element: &ast::Expr,
+        loops: &[ast::Comprehension],
+        first: &mut Option<Expr>,
+    ) -> Result<(Expr, Vec<ComprehensionLoop>), Diagnostic> {
+        let mut made = Vec::with_capacity(loops.len());
+        for each in loops {
+            let iter = match first.take() {
+                Some(iter) => iter,
+                None => self.expr(&each.iter)?,
+            };
+            let target = self.expr(&each.target)?;
+            made.push(ComprehensionLoop { target, iter, tests: self.exprs(&each.ifs)? });
+        }
+        Ok((self.expr(element)?, made))
     }
 
     fn number(&self, number: &Number, range: TextRange) -> Constant {

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! In the order data flows: `source` (text and offsets), `find` (which function), `scope` (which
-//! names are local), `convert` and `expr` (the parser's tree → ours), `text` (canonical text).
+//! names are local), `convert`, `expr`, `pattern` and `strings` (the parser's tree → ours), `text` (canonical text).
 //! `library` reads a module of `python/weft/lib` whole. No other crate sees the parser's types.
 
 #![deny(missing_docs)]
@@ -27,8 +27,10 @@ mod convert;
 mod expr;
 mod find;
 mod library;
+mod pattern;
 mod scope;
 mod source;
+mod strings;
 mod text;
 mod tree;
 
@@ -36,8 +38,8 @@ pub use find::Pick;
 pub use library::{Decorator, Library, dotted, parse_library};
 pub use text::tree_text;
 pub use tree::{
-    BinOp, Binding, BoolOp, CmpOp, Constant, Expr, ExprKind, Function, Keyword, Param, ParamKind, Stmt, StmtKind,
-    UnaryOp,
+    BinOp, Binding, BoolOp, Case, CmpOp, Comprehension, ComprehensionLoop, Constant, Expr, ExprKind, Function, Handler,
+    Keyword, Param, ParamKind, Pattern, PatternKind, Stmt, StmtKind, UnaryOp,
 };
 
 use weft_diag::Diagnostic;
@@ -47,8 +49,7 @@ use weft_diag::Diagnostic;
 /// `file` is what spans will carry. Spans are byte offsets into `text` as given, indented or not.
 ///
 /// # Errors
-/// Text that does not parse, a function that is not there, an `async def`, and `global` or
-/// `nonlocal` inside the function.
+/// Text that does not parse, a function that is not there, an `async def`, and a `yield` inside the function.
 pub fn parse_function(file: u32, text: &str, pick: Pick) -> Result<Function, Diagnostic> {
     let (source, parsed) = source::Source::parse(file, text)?;
     let mut converter = convert::Converter::new(&source);

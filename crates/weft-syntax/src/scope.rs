@@ -1,11 +1,11 @@
 //! Which names a function binds: Python's scope rules, over the parser's tree, so that constructs
-//! we do not compile (a `with`, a `match`) still make their names local.
+//! we do not compile (a `with`, a class) still make their names local.
 
 use std::collections::HashSet;
 
 use ruff_python_ast::visitor::{Visitor, walk_except_handler, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprContext, Parameters, Pattern, Stmt};
-use ruff_text_size::TextRange;
+use ruff_text_size::{Ranged, TextRange};
 use weft_diag::Diagnostic;
 
 use crate::source::Source;
@@ -29,13 +29,28 @@ impl Names {
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.seen.contains(name)
     }
+
+    fn remove(&mut self, name: &str) {
+        if self.seen.remove(name) {
+            self.ordered.retain(|n| n != name);
+        }
+    }
 }
 
-/// The names bound by a function with these parameters and this body.
+/// Whose the names of one function are.
+#[derive(Default)]
+pub(crate) struct Declared {
+    /// Bound in it, and declared neither `global` nor `nonlocal`.
+    pub(crate) locals: Names,
+    /// Declared `global`.
+    pub(crate) globals: Names,
+}
+
+/// The names declared by a function with these parameters and this body.
 ///
-/// `global` and `nonlocal` are refused here: they change whose a name is, wherever they stand.
-pub(crate) fn local_names(source: &Source, params: Option<&Parameters>, body: Body) -> Result<Names, Diagnostic> {
-    let mut collector = Collector { names: Names::default(), refused: None };
+/// A `yield` is refused here: it makes the whole function a generator, wherever it stands.
+pub(crate) fn declared(source: &Source, params: Option<&Parameters>, body: Body) -> Result<Declared, Diagnostic> {
+    let mut collector = Collector::default();
     for param in params.iter().flat_map(|p| p.iter_source_order()) {
         collector.names.add(param.name().as_str());
     }
@@ -43,15 +58,14 @@ pub(crate) fn local_names(source: &Source, params: Option<&Parameters>, body: Bo
         Body::Block(body) => collector.visit_body(body),
         Body::Value(value) => collector.visit_expr(value),
     }
-    match collector.refused {
-        None => Ok(collector.names),
-        Some((keyword, range)) => {
-            let message = format!("`{keyword}` is not supported in a compiled function");
-            Err(Diagnostic::unsupported(source.span(range), message)
-                .label("this rebinds a variable outside the function")
-                .help("return the new value and assign it where the function is called"))
-        }
+    if let Some(range) = collector.yields {
+        return Err(Diagnostic::unsupported(source.span(range), "a `yield` expression is not supported")
+            .label("this makes the function a generator")
+            .help("fill an array or a list and return it"));
     }
+    let Collector { names: mut locals, globals, nonlocals, .. } = collector;
+    globals.ordered.iter().chain(&nonlocals.ordered).for_each(|name| locals.remove(name));
+    Ok(Declared { locals, globals })
 }
 
 /// The body of a `def` or of a `lambda`.
@@ -61,9 +75,12 @@ pub(crate) enum Body<'a> {
     Value(&'a Expr),
 }
 
+#[derive(Default)]
 struct Collector {
     names: Names,
-    refused: Option<(&'static str, TextRange)>,
+    globals: Names,
+    nonlocals: Names,
+    yields: Option<TextRange>,
 }
 
 impl<'a> Collector {
@@ -110,8 +127,8 @@ impl<'a> Visitor<'a> for Collector {
                     self.names.add(alias.asname.as_deref().unwrap_or(&alias.name));
                 }
             }
-            Stmt::Global(global) => self.refused = self.refused.or(Some(("global", global.range))),
-            Stmt::Nonlocal(nonlocal) => self.refused = self.refused.or(Some(("nonlocal", nonlocal.range))),
+            Stmt::Global(global) => global.names.iter().for_each(|name| self.globals.add(name)),
+            Stmt::Nonlocal(nonlocal) => nonlocal.names.iter().for_each(|name| self.nonlocals.add(name)),
             // The value of a type alias is evaluated in a scope of its own, and lazily.
             Stmt::TypeAlias(alias) => self.visit_expr(&alias.name),
             _ => walk_stmt(self, stmt),
@@ -136,6 +153,10 @@ impl<'a> Visitor<'a> for Collector {
                 Some(key) => self.visit_generators(&[key, &c.value], &c.generators),
                 None => self.visit_generators(&[&c.value], &c.generators),
             },
+            Expr::Yield(_) | Expr::YieldFrom(_) => {
+                self.yields = self.yields.or(Some(expr.range()));
+                walk_expr(self, expr);
+            }
             _ => walk_expr(self, expr),
         }
     }
@@ -160,4 +181,11 @@ impl<'a> Visitor<'a> for Collector {
         }
         walk_pattern(self, pattern);
     }
+}
+
+/// The names a target of a comprehension binds, in order.
+pub(crate) fn target_names(target: &Expr, names: &mut Names) {
+    let mut collector = Collector { names: std::mem::take(names), ..Collector::default() };
+    collector.visit_expr(target);
+    *names = collector.names;
 }

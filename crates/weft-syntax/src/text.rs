@@ -4,7 +4,9 @@
 //! it is what cache keys hash. Unsupported nodes print only what they are: a function in which
 //! one is live is never compiled, so it has no key.
 
-use crate::tree::{Binding, Constant, Expr, ExprKind, Function, Keyword, Param, ParamKind, Stmt, StmtKind};
+use crate::tree::{
+    Binding, Constant, Expr, ExprKind, Function, Keyword, Param, ParamKind, Pattern, PatternKind, Stmt, StmtKind,
+};
 
 /// The canonical text of a function. Equal for functions that differ only in layout, comments,
 /// docstrings, annotations and redundant parentheses.
@@ -112,7 +114,60 @@ impl Writer {
                 w.optional(cause.as_ref());
             }),
             StmtKind::Function(function) => self.function(function),
+            StmtKind::Delete(targets) => self.node("del", |w| targets.iter().for_each(|t| w.expr(t))),
+            StmtKind::Try { body, handlers, orelse, finalbody } => self.node("try", |w| {
+                w.block("body", body);
+                for handler in handlers {
+                    w.out.push(' ');
+                    w.node("except", |w| {
+                        w.or_nothing(handler.class.as_ref());
+                        w.or_nothing(handler.name.as_ref());
+                        w.block("body", &handler.body);
+                    });
+                }
+                w.block("else", orelse);
+                w.block("finally", finalbody);
+            }),
+            StmtKind::Match { subject, cases } => self.node("match", |w| {
+                w.expr(subject);
+                for case in cases {
+                    w.out.push(' ');
+                    w.node("case", |w| {
+                        w.pattern(&case.pattern);
+                        w.or_nothing(case.guard.as_ref());
+                        w.block("body", &case.body);
+                    });
+                }
+            }),
             StmtKind::Unsupported { what } => self.node("unsupported", |w| w.word(&format!("{what:?}"))),
+        }
+    }
+
+    fn pattern(&mut self, pattern: &Pattern) {
+        self.out.push(' ');
+        match &pattern.kind {
+            PatternKind::Value(value) => self.node("value", |w| w.expr(value)),
+            PatternKind::Singleton(constant) => self.constant(constant),
+            PatternKind::Sequence(items) => self.node("sequence", |w| items.iter().for_each(|p| w.pattern(p))),
+            PatternKind::Star(name) => self.node("star", |w| w.or_nothing(name.as_ref())),
+            PatternKind::As { pattern, name } => self.node("as", |w| {
+                pattern.iter().for_each(|p| w.pattern(p));
+                w.or_nothing(name.as_ref());
+            }),
+            PatternKind::Or(items) => self.node("or", |w| items.iter().for_each(|p| w.pattern(p))),
+            PatternKind::Class { class, inner } => self.node("class", |w| {
+                w.expr(class);
+                inner.iter().for_each(|p| w.pattern(p));
+            }),
+            PatternKind::Unsupported { what } => self.node("unsupported", |w| w.word(&format!("{what:?}"))),
+        }
+    }
+
+    /// An expression that may be absent, where others follow.
+    fn or_nothing(&mut self, expr: Option<&Expr>) {
+        match expr {
+            Some(expr) => self.expr(expr),
+            None => self.word("_"),
         }
     }
 
@@ -182,12 +237,7 @@ impl Writer {
                 });
             }
             ExprKind::Slice { lower, upper, step } => self.node("slice", |w| {
-                for part in [lower, upper, step] {
-                    match part {
-                        Some(part) => w.expr(part),
-                        None => w.word("_"),
-                    }
-                }
+                [lower, upper, step].into_iter().for_each(|part| w.or_nothing(part.as_deref()));
             }),
             ExprKind::Tuple(items) => self.node("tuple", |w| items.iter().for_each(|i| w.expr(i))),
             ExprKind::List(items) => self.node("list", |w| items.iter().for_each(|i| w.expr(i))),
@@ -202,6 +252,24 @@ impl Writer {
                 w.expr(value);
             }),
             ExprKind::Lambda(function) => self.function(function),
+            ExprKind::Comprehension(c) => self.node(if c.is_generator { "generator" } else { "comprehension" }, |w| {
+                w.expr(&c.element);
+                for each in &c.loops {
+                    w.out.push(' ');
+                    w.node("for", |w| {
+                        w.expr(&each.target);
+                        w.expr(&each.iter);
+                        w.list("if", &each.tests);
+                    });
+                }
+            }),
+            ExprKind::Format { parts, values } => self.node("format", |w| {
+                w.word(&format!("{parts:?}"));
+                for (value, spec) in values {
+                    w.expr(value);
+                    w.word(&format!("{spec:?}"));
+                }
+            }),
             ExprKind::Unsupported { what } => self.node("unsupported", |w| w.word(&format!("{what:?}"))),
         }
     }

@@ -19,12 +19,12 @@ pub struct Function {
     pub span: Span,
     /// Where the name stands (for a lambda: the keyword).
     pub name_span: Span,
-    /// Every local name: parameters first, then the others in order of first binding.
+    /// Every local name: parameters first, then the others in order of first binding, then those of comprehensions.
     pub locals: Vec<String>,
     /// Names that are neither local nor of an enclosing function in this tree, in order of first
     /// use: globals, builtins or closure cells. Those of nested functions are included.
     pub globals: Vec<String>,
-    /// Locals of enclosing functions in this tree that this one reads, in order of first use.
+    /// Locals of enclosing functions in this tree that this one reads or rebinds, in order of first use.
     pub captures: Vec<String>,
     /// Whether this came from a `lambda`.
     pub is_lambda: bool,
@@ -149,9 +149,98 @@ pub enum StmtKind {
     },
     /// A nested function without decorators; binds its name.
     Function(Box<Function>),
+    /// `try`, with at least one handler or a `finally`.
+    Try {
+        /// What may raise.
+        body: Vec<Stmt>,
+        /// In order; the first that fits runs.
+        handlers: Vec<Handler>,
+        /// Runs when the body did not raise; may be empty.
+        orelse: Vec<Stmt>,
+        /// Runs on every way out; may be empty.
+        finalbody: Vec<Stmt>,
+    },
+    /// `match subject`.
+    Match {
+        /// Evaluated once.
+        subject: Expr,
+        /// In order; the first that fits runs.
+        cases: Vec<Case>,
+    },
+    /// `del a, b[0]`.
+    Delete(Vec<Expr>),
     /// Anything else.
     Unsupported {
         /// What it is, as a noun phrase: "a class definition".
+        what: &'static str,
+    },
+}
+
+/// `except class as name:`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handler {
+    /// A class or a tuple of classes; absent: any exception.
+    pub class: Option<Expr>,
+    /// A `Name`, bound to the exception while the handler runs.
+    pub name: Option<Expr>,
+    /// The handler.
+    pub body: Vec<Stmt>,
+    /// Its text.
+    pub span: Span,
+}
+
+/// `case pattern if guard:`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// What the subject is compared with.
+    pub pattern: Pattern,
+    /// Evaluated when the pattern fits, after its names are bound.
+    pub guard: Option<Expr>,
+    /// The statements.
+    pub body: Vec<Stmt>,
+    /// Its text.
+    pub span: Span,
+}
+
+/// A pattern with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    /// Its text.
+    pub span: Span,
+    /// What it is.
+    pub kind: PatternKind,
+}
+
+/// Patterns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PatternKind {
+    /// A literal or dotted name: equal to it.
+    Value(Expr),
+    /// `None`, `True` or `False`: the same object.
+    Singleton(Constant),
+    /// `[a, *rest, b]`: a sequence whose items fit; at most one is a `Star`.
+    Sequence(Vec<Pattern>),
+    /// `*name` (or `*_`) in a sequence.
+    Star(Option<Expr>),
+    /// `pattern as name`; without pattern anything fits, without name (`_`) nothing is bound.
+    As {
+        /// What must fit.
+        pattern: Option<Box<Pattern>>,
+        /// A `Name`.
+        name: Option<Expr>,
+    },
+    /// `a | b`: the first that fits; all bind the same names.
+    Or(Vec<Pattern>),
+    /// `int()` or `int(pattern)`: an instance of the class that fits the pattern.
+    Class {
+        /// The class.
+        class: Expr,
+        /// What the value itself must fit.
+        inner: Option<Box<Pattern>>,
+    },
+    /// Anything else.
+    Unsupported {
+        /// What it is, as a noun phrase.
         what: &'static str,
     },
 }
@@ -267,11 +356,47 @@ pub enum ExprKind {
     },
     /// A lambda.
     Lambda(Box<Function>),
+    /// A list comprehension or generator expression.
+    Comprehension(Box<Comprehension>),
+    /// An f-string, its implicitly concatenated parts joined.
+    Format {
+        /// The text before, between and behind the values: one more than these.
+        parts: Vec<String>,
+        /// Each value with its conversion and format as written: `!r:>8`.
+        values: Vec<(Expr, String)>,
+    },
     /// Anything else.
     Unsupported {
-        /// What it is, as a noun phrase: "a list comprehension".
+        /// What it is, as a noun phrase: "a set comprehension".
         what: &'static str,
     },
+}
+
+/// `[element for target in iter if test …]`.
+///
+/// Its targets are names of its own. In this tree they are locals of the function around it, each with a name that no
+/// other has (`i.0`: Python's names have no dots).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comprehension {
+    /// Whether it stands in parentheses: its items are then made when they are asked for.
+    pub is_generator: bool,
+    /// The value of each item.
+    pub element: Expr,
+    /// From the outermost loop inwards. The first iterable is evaluated in the scope around the comprehension.
+    pub loops: Vec<ComprehensionLoop>,
+    /// The names of its targets.
+    pub locals: Vec<String>,
+}
+
+/// `for target in iter if test …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComprehensionLoop {
+    /// As in `Assign`.
+    pub target: Expr,
+    /// The iterable.
+    pub iter: Expr,
+    /// What must hold, in order.
+    pub tests: Vec<Expr>,
 }
 
 /// A keyword argument.

@@ -121,7 +121,59 @@ def f():
     del bb
 ";
     let f = named(text, "f");
-    assert_eq!(f.locals.join(" "), "a d h j l m o p r q s w u aa bb");
+    // The variable of the comprehension is not the function's `y`.
+    assert_eq!(f.locals.join(" "), "a d h j l m o p r q s w u aa bb y.0");
+}
+
+#[test]
+fn comprehensions_have_names_of_their_own() {
+    let f = named("def f(x):\n    return [x for x in x for y in x if (z := y)], [x for x in z]\n", "f");
+    assert_eq!(f.locals.join(" "), "x z x.0 y.1 x.2");
+    assert_eq!(
+        tree_text(&f),
+        "(def f (params (param x)) (body (return (tuple (comprehension (local x.0) (for (local x.0) (local x) (if)) \
+         (for (local y.1) (local x.0) (if (:= (local z) (local y.1))))) (comprehension (local x.2) \
+         (for (local x.2) (local z) (if)))))))"
+    );
+    let f = named("def f(xs):\n    return (lambda: x for x in xs)\n", "f");
+    let StmtKind::Return(Some(value)) = &f.body[0].kind else { panic!() };
+    let ExprKind::Comprehension(generator) = &value.kind else { panic!() };
+    let ExprKind::Lambda(lambda) = &generator.element.kind else { panic!() };
+    assert!(generator.is_generator);
+    assert_eq!(lambda.captures, ["x.0"]);
+}
+
+#[test]
+fn global_and_nonlocal_say_whose_a_name_is() {
+    let text = "
+def f(a, b):
+    global c
+    c = a
+    def g():
+        nonlocal a
+        global b
+        a = b
+        return lambda: (a, b, c)
+    return g
+";
+    let f = named(text, "f");
+    assert_eq!((f.locals.join(" "), f.globals.join(" ")), ("a b g".into(), "c b".into()));
+    let StmtKind::Function(g) = &f.body[2].kind else { panic!() };
+    assert_eq!((g.locals.len(), g.captures.join(" ")), (0, "a".into()));
+    assert_eq!(
+        tree_text(g),
+        "(def g (params) (body (pass) (pass) (= (targets (enclosing a)) (free b)) (return (lambda (params) (body \
+         (return (tuple (enclosing a) (free b) (free c))))))))"
+    );
+}
+
+#[test]
+fn a_function_with_a_yield_is_a_generator_even_if_it_is_never_reached() {
+    for body in ["yield 1", "return 1\n    yield", "x = yield from g()", "return lambda: (yield)"] {
+        let d = parse_function(0, &format!("def f():\n    {body}\n"), Pick::Named("f")).unwrap_err();
+        assert_eq!(d.message, "a `yield` expression is not supported", "{body}");
+        assert!(d.help.is_some());
+    }
 }
 
 #[test]
@@ -180,6 +232,21 @@ fn statements() {
     assert_eq!(body("while True: pass"), "(while True (body (pass)) (else))");
     assert_eq!(body("assert a, 'm'"), "(assert (free a) \"m\")");
     assert_eq!(body("raise E(1) from c"), "(raise (call (free E) 1) (free c))");
+    assert_eq!(body("del a, b[0]"), "(del (local a) (index (free b) 0))");
+    assert_eq!(
+        body("try: pass\nexcept A as e: return e\nexcept: pass\nelse: b()\nfinally: c()"),
+        "(try (body (pass)) (except (free A) (local e) (body (return (local e)))) (except _ _ (body (pass))) \
+         (else (do (call (free b)))) (finally (do (call (free c)))))"
+    );
+    assert_eq!(
+        body(
+            "match x:\n    case 1 | None: pass\n    case [A.b, *c] as d if c: pass\n    case int(e): pass\n    case {}: pass"
+        ),
+        "(match (free x) (case (or (value 1) None) _ (body (pass))) \
+         (case (as (sequence (value (attribute (free A) b)) (star (local c))) (local d)) (local c) (body (pass))) \
+         (case (class (free int) (as (local e))) _ (body (pass))) \
+         (case (unsupported \"a mapping pattern\") _ (body (pass))))"
+    );
     assert_eq!(body("with a: pass"), "(unsupported \"a `with` statement\")");
 }
 
@@ -196,8 +263,12 @@ fn expressions() {
     assert_eq!(value("a if b else c"), "(if (free b) (free a) (free c))");
     assert_eq!(value("(y := 1) + y"), "(+ (:= (local y) 1) (local y))");
     assert_eq!(value("(1,), [], ()"), "(tuple (tuple 1) (list) (tuple))");
-    assert_eq!(value("[i for i in x]"), "(unsupported \"a list comprehension\")");
-    assert_eq!(value("f'{x}'"), "(unsupported \"an f-string\")");
+    assert_eq!(value("{i for i in x}"), "(unsupported \"a set comprehension\")");
+    assert_eq!(
+        value("f'a{x!r:>4}' 'b' f'{y=}{{}}'"),
+        "(format [\"a\", \"by=\", \"{}\"] (free x) \"!r:>4\" (free y) \"!r\")"
+    );
+    assert_eq!(value("f'{x:{y}}'"), "(unsupported \"a format that is computed\")");
 }
 
 #[test]

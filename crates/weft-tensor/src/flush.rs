@@ -94,7 +94,8 @@ fn plan(node: &Arc<Node>, graph: &Graph) -> Result<Arc<Plan>, TensorError> {
 
 fn run(node: &Arc<Node>, graph: &Graph, plan: &Plan) -> Result<(), TensorError> {
     let mut results = vec![0; plan.executable.slots().1];
-    let touched = Touched { queue: Some(&node.queue), reads: &graph.leaves, usm: Some(node.usm), ..Touched::default() };
+    let leaves: Vec<&Buffer> = graph.leaves.iter().map(|leaf| &**leaf).collect();
+    let touched = Touched { queue: Some(&node.queue), reads: &leaves, usm: Some(node.usm), ..Touched::default() };
     // SAFETY: the slots were made from the parameters' types in their order, and `graph` keeps every buffer alive;
     // device work that outlives the call is ordered by the buffers' events.
     unsafe { plan.executable.call(&graph.slots, &mut results, &touched)? };

@@ -211,6 +211,8 @@ impl Collector {
                 Operand::Tensor(n) => self.values[&Arc::as_ptr(n)],
                 Operand::Scalar(ty, bits) => {
                     self.slots.push(*bits);
+                    // The second one of a c128, which only stands for its dtype here.
+                    self.slots.extend((1..ty.slots()).map(|_| 0));
                     self.param(ty.clone())
                 }
                 Operand::Const(c) => self.constant(c.clone()),

@@ -24,7 +24,7 @@ mod record;
 pub use flush::{flush_count, flush_queue, inspect};
 pub use host::pack;
 pub use node::{Node, Operand, Operation, Tensor};
-pub use record::{generate, record, update};
+pub use record::{generate, record, set_context_rule, update};
 
 use weft_diag::{Diagnostic, Sources, render};
 use weft_runtime::{CallError, HalError, RuntimeError};

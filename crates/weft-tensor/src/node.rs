@@ -2,7 +2,7 @@
 
 use crate::{TensorError, flush};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::{DType, Place, Type};
 use weft_runtime::{Buffer, Queue, UsmKind};
@@ -40,6 +40,8 @@ pub struct Node {
     pub(crate) queue: Arc<Queue>,
     pub(crate) usm: UsmKind,
     state: Mutex<State>,
+    /// The memory once it is stored, to be had without the lock.
+    memory: OnceLock<Arc<Buffer>>,
     /// Handles outside the graph. Without any, the node need not be stored.
     holders: AtomicUsize,
     /// One count for each node over the same memory; `None` while there is one only.
@@ -47,7 +49,7 @@ pub struct Node {
 }
 
 pub(crate) enum State {
-    Stored(Arc<Buffer>),
+    Stored,
     Pending(Pending),
 }
 
@@ -60,9 +62,18 @@ pub(crate) struct Pending {
 }
 
 impl Node {
-    pub(crate) fn new(shape: Vec<i64>, dtype: DType, queue: Arc<Queue>, usm: UsmKind, state: State) -> Arc<Node> {
+    /// A node over memory, or, without any, one that will be computed as `state` says.
+    pub(crate) fn new(
+        shape: Vec<i64>,
+        dtype: DType,
+        queue: Arc<Queue>,
+        usm: UsmKind,
+        state: State,
+        stored: Option<Arc<Buffer>>,
+    ) -> Arc<Node> {
         let (holders, shared) = (AtomicUsize::new(0), Mutex::new(None));
-        Arc::new(Node { shape, dtype, queue, usm, state: Mutex::new(state), holders, shared })
+        let memory = stored.map_or_else(OnceLock::new, OnceLock::from);
+        Arc::new(Node { shape, dtype, queue, usm, state: Mutex::new(state), memory, holders, shared })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -70,29 +81,27 @@ impl Node {
     }
 
     pub(crate) fn stored(&self) -> Option<Arc<Buffer>> {
-        match &*self.state() {
-            State::Stored(buffer) => Some(buffer.clone()),
-            State::Pending(_) => None,
-        }
+        self.memory.get().cloned()
     }
 
     pub(crate) fn pending(&self) -> Option<Pending> {
         match &*self.state() {
-            State::Stored(_) => None,
+            State::Stored => None,
             State::Pending(p) => Some(p.clone()),
         }
     }
 
     pub(crate) fn weight(&self) -> usize {
         match &*self.state() {
-            State::Stored(_) => 0,
+            State::Stored => 0,
             State::Pending(p) => p.weight,
         }
     }
 
     /// Keeps the result; what it was computed from is let go.
     pub(crate) fn store(&self, buffer: Arc<Buffer>) {
-        let old = std::mem::replace(&mut *self.state(), State::Stored(buffer));
+        let old = std::mem::replace(&mut *self.state(), State::Stored);
+        let _ = self.memory.set(buffer);
         // Dropped outside the lock: operands may be nodes whose own locks are taken on the way down.
         drop(old);
     }
@@ -126,7 +135,7 @@ impl Tensor {
     /// A tensor over memory that holds its elements in C order.
     pub fn stored(shape: Vec<i64>, dtype: DType, queue: Arc<Queue>, buffer: Arc<Buffer>) -> Tensor {
         let usm = buffer.kind();
-        Tensor::new(Node::new(shape, dtype, queue, usm, State::Stored(buffer)))
+        Tensor::new(Node::new(shape, dtype, queue, usm, State::Stored, Some(buffer)))
     }
 
     /// The node, as an operand of other operations.
@@ -164,6 +173,11 @@ impl Tensor {
         self.0.stored().is_none()
     }
 
+    /// Its memory, where nothing is pending.
+    pub fn memory(&self) -> Option<Arc<Buffer>> {
+        self.0.stored()
+    }
+
     /// Its memory; runs what is pending.
     pub fn buffer(&self) -> Result<Arc<Buffer>, TensorError> {
         flush::force(&self.0)
@@ -177,7 +191,12 @@ impl Tensor {
             let copy = buffer.copy_to(Some(queue), self.0.usm)?;
             return Ok(Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), copy));
         }
-        let moved = Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), buffer);
+        self.seen_from(queue)
+    }
+
+    /// The same memory on another queue of its context.
+    pub(crate) fn seen_from(&self, queue: &Arc<Queue>) -> Result<Tensor, TensorError> {
+        let moved = Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), self.buffer()?);
         let token = self.0.shared().get_or_insert_default().clone();
         *moved.0.shared() = Some(token);
         Ok(moved)

@@ -1,10 +1,10 @@
 //! Recording: metadata and errors at once, work later.
 
 use crate::graph;
-use crate::node::{Node, Operand, Operation, Pending, State};
+use crate::node::{Node, Operand, Operation, Pending, State, Tensor};
 use crate::{TensorError, flush};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use weft_ir::attr::{BinOp, Const};
 use weft_ir::rules::{broadcast_message, broadcast_sizes, can_cast_same_kind};
 use weft_ir::{DType, Type, Weak};
@@ -18,14 +18,14 @@ const MAX_PENDING: usize = 64;
 /// # Errors
 /// What NumPy would raise for these dtypes and shapes, or operands on different queues.
 pub fn record(op: Operation, mut operands: Vec<Operand>) -> Result<Arc<Node>, TensorError> {
-    let tensors: Vec<&Arc<Node>> = operands.iter().filter_map(tensor).collect();
-    let Some(first) = tensors.first() else {
+    let Some(queue) = operands.iter().find_map(tensor).map(|node| node.queue.clone()) else {
         return Err(TensorError::Type("at least one operand must be a tensor".into()));
     };
-    let queue = same_queue(&tensors)?;
+    gather(&queue, &mut operands)?;
+    let tensors: Vec<&Arc<Node>> = operands.iter().filter_map(tensor).collect();
     let shapes: Vec<&[i64]> = tensors.iter().map(|t| t.shape.as_slice()).collect();
     let shape = broadcast_sizes(&shapes).ok_or_else(|| TensorError::Value(broadcast_message(&shapes)))?;
-    let usm = tensors.iter().map(|t| t.usm).min_by_key(|u| usm_rank(*u)).unwrap_or(first.usm);
+    let usm = tensors.iter().map(|t| t.usm).min_by_key(|u| usm_rank(*u)).unwrap_or(UsmKind::Device);
     // Exponents decide which routine NumPy uses, so a Python number there is part of the program.
     if let (Operation::Binary(BinOp::Pow), Some(exponent)) = (&op, operands.get_mut(1))
         && let Operand::Scalar(Type::Py(w), bits) = exponent
@@ -99,7 +99,7 @@ fn pending(
     usm: UsmKind,
 ) -> Arc<Node> {
     let weight = 1 + operands.iter().filter_map(tensor).map(|n| n.weight()).sum::<usize>();
-    Node::new(shape, dtype, queue, usm, State::Pending(Pending { op, operands, weight }))
+    Node::new(shape, dtype, queue, usm, State::Pending(Pending { op, operands, weight }), None)
 }
 
 /// Spec B4: the result is of the lowest kind, device < shared < host.
@@ -111,17 +111,35 @@ fn usm_rank(usm: UsmKind) -> u8 {
     }
 }
 
-/// Spec B3: all on equal queues; the first one's is used.
-fn same_queue(tensors: &[&Arc<Node>]) -> Result<Arc<Queue>, TensorError> {
-    let first = &tensors[0].queue;
-    if let Some((k, other)) = tensors.iter().enumerate().find(|(_, t)| *t.queue != **first) {
-        return Err(TensorError::Placement(format!(
-            "operands are on different queues: operand 0 is on {first}, operand {k} is on {}\n   = help: move one of them: `.to_device(\"{}\")`",
-            other.queue,
-            first.filter()
-        )));
+/// Whether operands that share only a context may meet (spec C3). Asked where queues differ.
+static BY_CONTEXT: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Names who decides whether operands whose queues differ may meet in their common context. The first one stays.
+pub fn set_context_rule(by_context: fn() -> bool) {
+    let _ = BY_CONTEXT.set(by_context);
+}
+
+/// Spec B3: all on queues equal to the first one's, which is used. Where the context decides (C3), the others are seen
+/// from there.
+fn gather(queue: &Arc<Queue>, operands: &mut [Operand]) -> Result<(), TensorError> {
+    let apart = |operand: &Operand| tensor(operand).filter(|node| *node.queue != **queue).cloned();
+    if !operands.iter().any(|operand| apart(operand).is_some()) {
+        return Ok(());
     }
-    Ok(first.clone())
+    let near = operands.iter().filter_map(tensor).all(|node| node.queue.context() == queue.context());
+    let meet = near && BY_CONTEXT.get().is_some_and(|by_context| by_context());
+    for (k, operand) in operands.iter_mut().enumerate() {
+        let Some(node) = apart(operand) else { continue };
+        if !meet {
+            let other = &node.queue;
+            return Err(TensorError::Placement(format!(
+                "operands are on different queues: operand 0 is on {queue}, operand {k} is on {other}\n   = help: move one of them: `.to_device(\"{}\")`",
+                queue.filter()
+            )));
+        }
+        *operand = Operand::Tensor(Tensor::new(node).seen_from(queue)?.node().clone());
+    }
+    Ok(())
 }
 
 /// What decides a result's dtype.

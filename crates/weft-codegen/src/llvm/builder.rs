@@ -216,6 +216,19 @@ impl<'c> Builder<'c> {
         Value(unsafe { LLVMBuildExtractValue(self.raw, v.0, i, NO_NAME.as_ptr()) })
     }
 
+    /// A struct value with another field `i`.
+    pub(crate) fn with_field(&self, v: Value, a: Value, i: u32) -> Value {
+        // SAFETY: a struct whose field `i` has `a`'s type.
+        Value(unsafe { LLVMBuildInsertValue(self.raw, v.0, a.0, i, NO_NAME.as_ptr()) })
+    }
+
+    /// A constant struct of two constants.
+    pub(crate) fn constant_pair(&self, a: Value, b: Value) -> Value {
+        let mut both = [a.0, b.0];
+        // SAFETY: constants of this context; LLVM copies the list.
+        Value(unsafe { LLVMConstStructInContext(self.context.raw, both.as_mut_ptr(), 2, 0) })
+    }
+
     // --- memory ---
 
     /// Stack memory in the function's entry block.

@@ -62,6 +62,16 @@ impl Context {
         }
     }
 
+    /// The node to hang on a branch as `prof`: which of its two ways is the usual one.
+    pub(crate) fn branch_weights(&self, first: bool) -> Metadata {
+        let weight = |often: bool| {
+            let n = if often { 1 << 20 } else { 1 };
+            // SAFETY: a constant of this context.
+            unsafe { LLVMValueAsMetadata(LLVMConstInt(self.int(32).0, n, 0)) }
+        };
+        Metadata(self.node(&mut [self.text_node("branch_weights"), weight(first), weight(!first)]))
+    }
+
     /// A new access group: the memory accesses of one parallel loop.
     ///
     /// The C API makes no distinct empty node, so it is read from text; it lives as long as the context.

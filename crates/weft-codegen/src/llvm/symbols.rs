@@ -1,20 +1,25 @@
 //! The closed list: every symbol that object code may refer to, and where it is in this process.
 //!
-//! libm, libmvec, and three memory functions. Everything else of the runtime is reached through the table in
+//! libm, libmvec, three memory functions and [`helpers`](crate::helpers). Everything else of the runtime is reached through the table in
 //! [`crate::abi::RuntimeTable`], so that cached objects need no relocation against us.
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-use crate::mvec;
+use crate::{helpers, mvec};
 
 /// libm functions that lowering or instruction selection may ask for, without the `f` suffix of their f32 twins.
 const LIBM: &[&str] =
     &["fmod", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "sqrt", "fmin", "fmax"];
 
+/// libm functions of complex numbers.
+const LIBM_COMPLEX: &[&str] = &["csin", "ccos", "cexp", "clog", "csqrt", "cpow"];
+
 /// Whether a symbol may be referred to.
 pub fn is_known(name: &str) -> bool {
     memory_function(name).is_some()
+        || helpers::address(name).is_some()
+        || LIBM_COMPLEX.contains(&name.strip_suffix('f').unwrap_or(name))
         || LIBM.contains(&name.strip_suffix('f').unwrap_or(name))
         || LIBM.contains(&name)
         || mvec::is_scalar_symbol(name)
@@ -26,7 +31,7 @@ pub fn address(name: &str) -> Option<u64> {
     if !is_known(name) {
         return None;
     }
-    if let Some(p) = memory_function(name) {
+    if let Some(p) = memory_function(name).or_else(|| helpers::address(name)) {
         return Some(p);
     }
     let library = if mvec::is_vector_symbol(name) { libmvec()? } else { libm()? };
@@ -76,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_list_is_closed() {
-        for known in ["memcpy", "fmod", "fmodf", "sin", "_ZGVdN4v_sin", "_ZGVeN16vv_powf"] {
+        for known in ["memcpy", "fmod", "fmodf", "csqrtf", "weft_cpow", "sin", "_ZGVdN4v_sin", "_ZGVeN16vv_powf"] {
             assert!(address(known).is_some(), "{known}");
         }
         for other in ["malloc", "printf", "system", "PyObject_Call", "_ZGVdN4v_system", "weft.sin.f64"] {

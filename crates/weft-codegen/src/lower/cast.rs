@@ -10,14 +10,39 @@ use crate::llvm::builder::{IntIs, Opcode, RealIs};
 impl Lowering<'_, '_> {
     /// Converts a scalar.
     pub(crate) fn cast(&self, v: Value, from: DType, to: DType, data: &OpData) -> Result<Value> {
-        if from.is_complex() || to.is_complex() {
-            return Err(self.unsupported(data, to));
-        }
         let b = &self.b;
-        let ty = types::scalar(b.context, to, data.span)?;
+        match (from.part(), to.part()) {
+            _ if from == to => return Ok(v),
+            (Some(f), Some(t)) => {
+                let re = self.cast(b.field(v, 0), f, t, data)?;
+                return Ok(self.pair(re, self.cast(b.field(v, 1), f, t, data)?));
+            }
+            (Some(f), None) if to == DType::Bool => {
+                let re = self.cast(b.field(v, 0), f, to, data)?;
+                return Ok(b.op(Opcode::LLVMOr, re, self.cast(b.field(v, 1), f, to, data)?));
+            }
+            (Some(f), None) => return self.cast(b.field(v, 0), f, to, data),
+            (None, Some(t)) => {
+                let re = self.cast(v, from, t, data)?;
+                return Ok(self.pair(re, b.zero(b.type_of(re))));
+            }
+            (None, None) => {}
+        }
+        // Halves meet everything but f64 and bools by way of f32, which is exact, or rounds as NumPy does.
+        if from == DType::F16 && to != DType::Bool {
+            let wide = b.cast(Opcode::LLVMFPExt, v, b.context.float(32));
+            return self.cast(wide, DType::F32, to, data);
+        }
+        if to == DType::F16 && from != DType::F32 {
+            let single = match from {
+                DType::F64 => self.round_to_odd(v),
+                _ => self.cast(v, from, DType::F32, data)?,
+            };
+            return Ok(b.cast(Opcode::LLVMFPTrunc, single, b.context.float(16)));
+        }
+        let ty = types::scalar(b.context, to);
         let (wide, narrow) = (types::bits(to), types::bits(from));
         Ok(match () {
-            _ if from == to => v,
             _ if to == DType::Bool && from.is_float() => b.fcmp(RealIs::LLVMRealUNE, v, b.zero(b.type_of(v))),
             _ if to == DType::Bool => b.icmp(IntIs::LLVMIntNE, v, b.zero(b.type_of(v))),
             _ if from.is_float() && to.is_float() && wide > narrow => b.cast(Opcode::LLVMFPExt, v, ty),
@@ -30,6 +55,21 @@ impl Lowering<'_, '_> {
             _ if from.is_signed() => b.cast(Opcode::LLVMSExt, v, ty),
             _ => b.cast(Opcode::LLVMZExt, v, ty),
         })
+    }
+
+    /// An f64 as the f32 that rounds to the same half: truncated, with its last bit set where that lost something.
+    fn round_to_odd(&self, v: Value) -> Value {
+        let b = &self.b;
+        let (single, double, word) = (b.context.float(32), b.context.float(64), b.context.int(32));
+        let near = b.cast(Opcode::LLVMFPTrunc, v, single);
+        let back = b.cast(Opcode::LLVMFPExt, near, double);
+        let size = |x| self.intrinsic("llvm.fabs", DType::F64, &[x]);
+        let away = b.fcmp(RealIs::LLVMRealOGT, size(back), size(v));
+        let inexact = b.fcmp(RealIs::LLVMRealONE, back, v);
+        let bits = b.cast(Opcode::LLVMBitCast, near, word);
+        let bits = b.op(Opcode::LLVMSub, bits, b.cast(Opcode::LLVMZExt, away, word));
+        let bits = b.op(Opcode::LLVMOr, bits, b.cast(Opcode::LLVMZExt, inexact, word));
+        b.cast(Opcode::LLVMBitCast, bits, single)
     }
 
     /// Truncates, then keeps the low bits: 8 and 16 bits through i32, u32 through i64.

@@ -1,16 +1,19 @@
-//! Structured control flow: `scf.if`, `scf.for`, and the loop shape that all loops share.
+//! Structured control flow: `scf.if`, loops and blocks with their exits, and the shape that all counted loops share.
 
 use weft_ir::attr::Const;
 use weft_ir::{DType, Op, OpData, RegionId, ValueId};
 
 use super::math::math_function;
-use super::{Flow, Lowering, Target, malformed};
+use super::{Exit, Flow, Lowering, Target, malformed};
 use crate::error::Result;
 use crate::llvm::builder::{IntIs, Opcode};
 use crate::llvm::metadata::LoopHints;
 use crate::llvm::symbols;
-use crate::llvm::{Type, Value};
+use crate::llvm::{Block, Type, Value};
 use crate::mvec;
+
+/// Values that came to a block from each of the blocks before it.
+type Edges = Vec<(Vec<Value>, Block)>;
 
 impl<'m, 'c> Lowering<'m, 'c> {
     /// `scf.if`.
@@ -18,7 +21,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let condition = self.operand(data, 0)?;
         let f = self.b.function();
         let (yes, no, join) = (self.b.block(f, c"then"), self.b.block(f, c"else"), self.b.block(f, c"join"));
-        self.b.branch(condition, yes, no);
+        let branch = self.b.branch(condition, yes, no);
+        if let [a, b] = [0, 1].map(|i| self.raises(data.regions[i]))
+            && a != b
+            && self.unit.target == Target::Native
+        {
+            self.b.annotate(branch, "prof", self.b.context.branch_weights(!a));
+        }
         let mut arms = vec![];
         for (block, &region) in [yes, no].into_iter().zip(&data.regions) {
             self.b.at_end(block);
@@ -27,20 +36,92 @@ impl<'m, 'c> Lowering<'m, 'c> {
                 self.b.jump(join);
             }
         }
-        self.b.at_end(join);
-        if arms.is_empty() {
+        self.join(data, join, arms)
+    }
+
+    /// Whether a region ends in an exception.
+    fn raises(&self, region: RegionId) -> bool {
+        let last = self.func.region(region).ops.last();
+        last.is_some_and(|&op| matches!(self.func.op(op).op, Op::Raise { .. } | Op::ScfReraise))
+    }
+
+    /// Goes on in `block`, where an op's results come together.
+    fn join(&mut self, data: &OpData, block: Block, edges: Edges) -> Result<Flow> {
+        self.b.at_end(block);
+        if edges.is_empty() {
             self.b.unreachable();
             return Ok(Flow::Left);
         }
-        for i in 0..data.results.len() {
-            let ty = self.llvm_type(self.ir_type(data.results[i]), data.span)?;
-            let from: Option<Vec<_>> = arms.iter().map(|(v, b)| Some((*v.get(i)?, *b))).collect();
-            let from = from.ok_or_else(|| malformed("an arm of `scf.if` yields too few values", data.span))?;
-            let phi = self.b.phi(ty);
-            self.b.incoming(phi, &from);
-            self.define(data, i, phi);
+        let types = data.results.iter().map(|&v| self.llvm_type(self.ir_type(v), data.span));
+        let types = types.collect::<Result<Vec<_>>>()?;
+        for (i, v) in self.meet(&types, &edges)?.into_iter().enumerate() {
+            self.define(data, i, v);
         }
         Ok(Flow::Next)
+    }
+
+    /// The values of these types that come to the start of the current block.
+    fn meet(&self, types: &[Type], edges: &Edges) -> Result<Vec<Value>> {
+        let mut values = vec![];
+        for (i, &ty) in types.iter().enumerate() {
+            let from: Option<Vec<_>> = edges.iter().map(|(v, b)| Some((*v.get(i)?, *b))).collect();
+            let from = from.ok_or_else(|| malformed("a region is left with too few values", weft_diag::Span::NONE))?;
+            let phi = self.b.phi(ty);
+            self.b.incoming(phi, &from);
+            values.push(phi);
+        }
+        Ok(values)
+    }
+
+    /// `break` and `continue`.
+    pub(crate) fn exit(&mut self, data: &OpData, depth: u32, leaves: bool) -> Result<Flow> {
+        let (values, here) = (self.operands(data)?, self.b.here());
+        let exit = self.exits.iter_mut().rev().nth(depth as usize);
+        let exit = exit.ok_or_else(|| malformed("an exit out of nothing", data.span))?;
+        let to = if leaves { Some(exit.leave) } else { exit.again };
+        let to = to.ok_or_else(|| malformed("`continue` of a block", data.span))?;
+        if leaves { &mut exit.left } else { &mut exit.turned }.push((values, here));
+        self.b.jump(to);
+        Ok(Flow::Left)
+    }
+
+    /// `scf.block`.
+    pub(crate) fn block(&mut self, data: &OpData) -> Result<Flow> {
+        let leave = self.b.block(self.b.function(), c"leave");
+        self.exits.push(Exit { leave, left: vec![], again: None, turned: vec![] });
+        let end = self.region(data.regions[0])?;
+        let mut edges = self.exits.pop().expect("pushed above").left;
+        if let Some(values) = end {
+            edges.push((values, self.b.here()));
+            self.b.jump(leave);
+        }
+        self.join(data, leave, edges)
+    }
+
+    /// `scf.loop`.
+    pub(crate) fn endless_loop(&mut self, data: &OpData) -> Result<Flow> {
+        let (f, inits) = (self.b.function(), self.operands(data)?);
+        let (top, leave) = (self.b.block(f, c"again"), self.b.block(f, c"leave"));
+        let before = self.b.here();
+        self.b.jump(top);
+        self.b.at_end(top);
+        let carried: Vec<Value> = inits.iter().map(|&v| self.b.phi(self.b.type_of(v))).collect();
+        let region = data.regions[0];
+        self.bind_all(&self.func.region(region).args.clone(), &carried);
+        self.exits.push(Exit { leave, left: vec![], again: Some(top), turned: vec![] });
+        let end = self.region(region)?;
+        let Exit { left, turned: mut edges, .. } = self.exits.pop().expect("pushed above");
+        if let Some(values) = end {
+            edges.push((values, self.b.here()));
+            self.b.jump(top);
+        }
+        edges.push((inits, before));
+        for (i, &phi) in carried.iter().enumerate() {
+            let from: Option<Vec<_>> = edges.iter().map(|(v, b)| Some((*v.get(i)?, *b))).collect();
+            let from = from.ok_or_else(|| malformed("a loop goes on with too few values", data.span))?;
+            self.b.incoming(phi, &from);
+        }
+        self.join(data, leave, left)
     }
 
     /// `scf.for`: lo, hi, step, carried….
@@ -56,15 +137,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
         // Float accumulators must keep their order, and forcing a width would let LLVM change it: only ask for masks.
         let hints = LoopHints { predicate: self.vector_math(region).is_some(), ..LoopHints::default() };
         let by_one = self.constant_operand(data.operands[2]) == Some(1);
+        let one = self.b.int(ty, 1);
         let results = if by_one {
-            self.counted_loop(lo, hi, &inits, hints, |this, i, carried| {
+            self.any_loop(lo, hi, one, &inits, hints, true, |this, i, carried, _| {
                 this.bind(args[0], i);
                 this.bind_all(&args[1..], carried);
                 this.region(region)
             })?
         } else {
             let count = self.trip_count(ty, lo, hi, step);
-            self.counted_loop(self.b.zero(ty), count, &inits, hints, |this, k, carried| {
+            self.any_loop(self.b.zero(ty), count, one, &inits, hints, true, |this, k, carried, _| {
                 let offset = this.b.op(Opcode::LLVMMul, k, step);
                 let i = this.b.op(Opcode::LLVMAdd, lo, offset);
                 this.bind(args[0], i);
@@ -116,26 +198,49 @@ impl<'m, 'c> Lowering<'m, 'c> {
         step: Value,
         inits: &[Value],
         hints: LoopHints,
-        body: impl FnOnce(&mut Self, Value, &[Value], crate::llvm::Block) -> Result<Option<Vec<Value>>>,
+        body: impl FnOnce(&mut Self, Value, &[Value], Block) -> Result<Option<Vec<Value>>>,
+    ) -> Result<Vec<Value>> {
+        self.any_loop(lo, hi, step, inits, hints, false, body)
+    }
+
+    /// As [`Lowering::strided_loop`]; `breakable`: `break` and `continue` inside count it.
+    #[allow(clippy::too_many_arguments)]
+    fn any_loop(
+        &mut self,
+        lo: Value,
+        hi: Value,
+        step: Value,
+        inits: &[Value],
+        hints: LoopHints,
+        breakable: bool,
+        body: impl FnOnce(&mut Self, Value, &[Value], Block) -> Result<Option<Vec<Value>>>,
     ) -> Result<Vec<Value>> {
         let f = self.b.function();
         let (top, latch, exit) = (self.b.block(f, c"loop"), self.b.block(f, c"latch"), self.b.block(f, c"exit"));
         let guard = self.b.here();
         self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, lo, hi), top, exit);
         self.b.at_end(top);
+        let types: Vec<Type> = inits.iter().map(|&v| self.b.type_of(v)).collect();
         let i = self.b.phi(self.b.type_of(lo));
-        let carried: Vec<Value> = inits.iter().map(|&v| self.b.phi(self.b.type_of(v))).collect();
-        let next = body(self, i, &carried, latch)?;
-        if next.is_some() {
+        let carried: Vec<Value> = types.iter().map(|&ty| self.b.phi(ty)).collect();
+        if breakable {
+            self.exits.push(Exit { leave: exit, left: vec![], again: Some(latch), turned: vec![] });
+        }
+        let end = body(self, i, &carried, latch)?;
+        let (mut left, mut turned) = (vec![], vec![]);
+        if breakable {
+            Exit { left, turned, .. } = self.exits.pop().expect("pushed above");
+        }
+        if let Some(values) = end {
+            turned.push((values, self.b.here()));
             self.b.jump(latch);
         }
         self.b.at_end(latch);
-        let next = match next {
-            Some(values) if values.len() < inits.len() => {
-                return Err(malformed("a loop yields too few values", weft_diag::Span::NONE));
-            }
-            Some(values) => values.into_iter().take(inits.len()).collect(),
-            None => carried.clone(),
+        let next = match &turned[..] {
+            // Nothing comes here, or nothing that carries a value.
+            [] => carried.clone(),
+            [(values, _)] if values.len() >= inits.len() => values[..inits.len()].to_vec(),
+            _ => self.meet(&types, &turned)?,
         };
         let following = self.b.add_nsw(i, step);
         let back = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, following, hi), top, exit);
@@ -145,12 +250,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
             self.b.incoming(phi, &[(init, guard), (v, latch)]);
         }
         self.b.at_end(exit);
-        let results = inits.iter().zip(&next).map(|(&init, &v)| {
-            let phi = self.b.phi(self.b.type_of(init));
-            self.b.incoming(phi, &[(init, guard), (v, latch)]);
-            phi
-        });
-        Ok(results.collect())
+        left.extend([(inits.to_vec(), guard), (next, latch)]);
+        self.meet(&types, &left)
     }
 
     /// What to tell the vectoriser about a parallel loop over this region.
@@ -172,11 +273,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let mut innermost = true;
         self.func.walk_region(region, &mut |id| {
             let data = self.func.op(id);
-            innermost &= !matches!(data.op, Op::ScfFor | Op::ParFor { .. });
+            innermost &= !matches!(data.op, Op::ScfFor | Op::ScfLoop | Op::ParFor { .. });
             if math_function(&data.op).is_some() {
                 match data.results.first().map(|&v| self.func.ty(v).scalar_dtype()) {
                     Some(Some(DType::F64)) => widest = Some(64),
-                    Some(Some(DType::F32)) => widest = widest.or(Some(32)),
+                    Some(Some(DType::F32 | DType::F16)) => widest = widest.or(Some(32)),
                     _ => {}
                 }
             }
@@ -185,7 +286,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// The integer that a value is, if an `arith.const` defines it.
-    fn constant_operand(&self, v: ValueId) -> Option<i128> {
+    pub(crate) fn constant_operand(&self, v: ValueId) -> Option<i128> {
         self.func.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
             Op::Const { value: Const::Int(n) } => Some(n),
             _ => None,

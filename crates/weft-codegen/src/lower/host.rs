@@ -7,12 +7,12 @@ use weft_ir::attr::Access;
 use weft_ir::{Func, Op, OpData, Place as IrPlace, Site, Type as IrType};
 
 use super::kernel::{KernelInfo, kernel_info};
-use super::{Flow, Frame, Lowering, Unit, malformed, types};
-use crate::abi::{CallCtx, ExcRecord, RuntimeTable, mode, place};
+use super::{Flow, Frame, Lowering, Ret, Unit, malformed, types};
+use crate::abi::{CallCtx, ExcRecord, RuntimeTable, VIEW_BIT, mode, place};
 use crate::error::Result;
 use crate::llvm::builder::{Builder, IntIs, Opcode};
 use crate::llvm::module::{Linkage, Place};
-use crate::llvm::{Type, Value};
+use crate::llvm::{Block, Type, Value};
 
 /// The symbol of every specialisation's entry in its object.
 pub(crate) const ENTRY: &str = "weft_entry";
@@ -31,9 +31,11 @@ pub(crate) fn write_entry(unit: &Unit, func: &Func) -> Result<()> {
     let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));
     b.at_end(entry);
     let (ctx, args, ret) = (b.param(f, 0), b.param(f, 1), b.param(f, 2));
-    let mut this = Lowering::new(unit, func, b, Frame::Entry { ctx, ret, fail });
-    for (k, &id) in func.params().iter().enumerate() {
-        let slot = this.b.bytes_past(args, 8 * k as u64);
+    let mut this = Lowering::new(unit, func, b, Frame::Entry { ctx, ret: Ret::Slots(ret), fail });
+    let mut at = 0;
+    for &id in func.params() {
+        let slot = this.b.bytes_past(args, 8 * at);
+        at += func.ty(id).slots() as u64;
         let v = types::from_slot(&this.b, func.ty(id), slot, Span::NONE)?;
         this.bind(id, v);
     }
@@ -48,11 +50,18 @@ pub(crate) fn write_entry(unit: &Unit, func: &Func) -> Result<()> {
 /// a few nanoseconds of a call that has microseconds of work.
 fn is_glue(func: &Func) -> bool {
     let (mut sets_up, mut computes) = (false, false);
-    for &id in &func.region(func.body).ops {
-        match func.op(id).op {
-            Op::ParFor { .. } | Op::SimtLaunch { .. } => sets_up = true,
-            Op::ScfFor => computes = true,
-            _ => {}
+    let mut regions = vec![func.body];
+    while let Some(region) = regions.pop() {
+        for &id in &func.region(region).ops {
+            match func.op(id).op {
+                Op::ParFor { .. } | Op::SimtLaunch { .. } => {
+                    sets_up = true;
+                    continue;
+                }
+                Op::ScfFor | Op::ScfLoop | Op::CellNew => computes = true,
+                _ => {}
+            }
+            regions.extend(&func.op(id).regions);
         }
     }
     sets_up && !computes
@@ -80,7 +89,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
     }
 
-    fn context(&self, span: Span) -> Result<Value> {
+    /// Where a raise goes.
+    pub(crate) fn fail(&self, span: Span) -> Result<Block> {
+        match self.frame {
+            Frame::Entry { fail, .. } | Frame::Chunk { fail, .. } => Ok(fail),
+            Frame::Kernel { .. } => Err(malformed("a kernel has no handler", span)),
+        }
+    }
+
+    /// The call's context.
+    pub(crate) fn context(&self, span: Span) -> Result<Value> {
         match self.frame {
             Frame::Entry { ctx, .. } | Frame::Chunk { ctx, .. } => Ok(ctx),
             Frame::Kernel { .. } => Err(malformed("a kernel cannot call the runtime", span)),
@@ -89,11 +107,20 @@ impl<'m, 'c> Lowering<'m, 'c> {
 
     /// `return`.
     pub(crate) fn leave(&mut self, data: &OpData) -> Result<Flow> {
-        match self.frame {
-            Frame::Entry { ret, .. } => {
-                for (k, &id) in data.operands.iter().enumerate() {
-                    let word = types::to_word(&self.b, self.func.ty(id), self.value(id)?, data.span)?;
-                    self.b.store(word, self.b.bytes_past(ret, 8 * k as u64), 8);
+        match &self.frame {
+            Frame::Entry { ret: Ret::Slots(ret), .. } => {
+                let mut words = vec![];
+                for &id in &data.operands {
+                    words.extend(types::to_words(&self.b, self.func.ty(id), self.value(id)?, data.span)?);
+                }
+                for (k, word) in words.into_iter().enumerate() {
+                    self.b.store(word, self.b.bytes_past(*ret, 8 * k as u64), 8);
+                }
+                self.b.ret(Some(self.b.i32(0)));
+            }
+            Frame::Entry { ret: Ret::Places(places), .. } => {
+                for (&id, &place) in data.operands.iter().zip(places) {
+                    self.put(self.func.ty(id), self.value(id)?, place);
                 }
                 self.b.ret(Some(self.b.i32(0)));
             }
@@ -152,25 +179,28 @@ impl<'m, 'c> Lowering<'m, 'c> {
 
     /// As [`Lowering::runtime_call`], leaving through the failure block unless it returns 0.
     pub(crate) fn runtime_try(&self, offset: usize, args: &[Value], span: Span) -> Result<()> {
-        let (Frame::Entry { ctx, fail, .. } | Frame::Chunk { ctx, fail, .. }) = self.frame else {
-            return Err(malformed("a kernel cannot call the runtime", span));
-        };
-        let status = self.runtime_call(ctx, offset, self.b.context.int(32), args);
+        let status = self.runtime_call(self.context(span)?, offset, self.b.context.int(32), args);
+        self.go_on_if_fine(status, span)
+    }
+
+    /// Goes on if a status is 0; else the exception is there, and this leaves with it.
+    pub(crate) fn go_on_if_fine(&self, status: Value, span: Span) -> Result<()> {
         let next = self.b.block(self.b.function(), c"fine");
-        self.b.branch(self.b.icmp(IntIs::LLVMIntEQ, status, self.b.i32(0)), next, fail);
+        let branch = self.b.branch(self.b.icmp(IntIs::LLVMIntEQ, status, self.b.i32(0)), next, self.fail(span)?);
+        self.b.annotate(branch, "prof", self.b.context.branch_weights(true));
         self.b.at_end(next);
         Ok(())
     }
 
     /// A pair of words that the runtime fills: results 0 (a pointer) and 1 (an owner).
-    fn define_pair(&mut self, data: &OpData, out: Value) {
+    pub(crate) fn define_pair(&mut self, data: &OpData, out: Value) {
         let p = self.b.load(self.b.context.ptr(0), out, 8);
         let owner = self.b.load(self.b.context.int(64), self.b.bytes_past(out, 8), 8);
         self.define(data, 0, p);
         self.define(data, 1, owner);
     }
 
-    fn word_buffer(&self, words: usize) -> Value {
+    pub(crate) fn word_buffer(&self, words: usize) -> Value {
         self.b.stack(self.b.context.array(self.b.context.int(64), words.max(1) as u64), 16)
     }
 
@@ -183,8 +213,17 @@ impl<'m, 'c> Lowering<'m, 'c> {
         buffer
     }
 
+    /// Only the thread of the call has memory counted: parallel loops and kernels neither allocate nor release.
+    fn serial_context(&self, data: &OpData) -> Result<Value> {
+        match self.frame {
+            Frame::Entry { ctx, .. } => Ok(ctx),
+            _ => Err(malformed(format!("`{}` inside a parallel loop or kernel", data.op.name()), data.span)),
+        }
+    }
+
     /// `mem.alloc`.
     pub(crate) fn alloc(&mut self, data: &OpData, at: &IrPlace) -> Result<()> {
+        self.serial_context(data)?;
         let bytes = self.operand(data, 0)?;
         let out = self.word_buffer(2);
         let at = self.b.i32(if at.is_host() { place::HOST } else { place::DEVICE });
@@ -193,15 +232,64 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
-    /// `mem.release`.
-    pub(crate) fn release(&mut self, data: &OpData) -> Result<()> {
-        let (owner, ctx) = (self.operand(data, 0)?, self.context(data.span)?);
-        self.runtime_call(ctx, offset_of!(RuntimeTable, release), self.b.context.void(), &[owner]);
+    /// `mem.retain` and `mem.release`, by the table entry at `offset`. Only even words other than 0 have counts.
+    pub(crate) fn count(&mut self, data: &OpData, offset: usize) -> Result<()> {
+        let owner = self.operand(data, 0)?;
+        self.count_word(owner, offset, data.span)
+    }
+
+    /// [`Lowering::count`] of an owner word.
+    pub(crate) fn count_word(&mut self, owner: Value, offset: usize, span: Span) -> Result<()> {
+        let ctx = self.context(span)?;
+        let b = &self.b;
+        let f = b.function();
+        let (counted, next) = (b.block(f, c"counted"), b.block(f, c"next"));
+        let odd = b.op(Opcode::LLVMAnd, owner, b.i64(1));
+        let borrowed = b.icmp(IntIs::LLVMIntNE, odd, b.i64(0));
+        let none = b.icmp(IntIs::LLVMIntEQ, owner, b.i64(0));
+        b.branch(b.op(Opcode::LLVMOr, borrowed, none), next, counted);
+        b.at_end(counted);
+        self.runtime_call(ctx, offset, self.b.context.void(), &[owner]);
+        self.b.jump(next);
+        self.b.at_end(next);
+        Ok(())
+    }
+
+    /// `mem.null`.
+    pub(crate) fn null(&mut self, data: &OpData) -> Result<()> {
+        let nowhere = self.b.zero(self.b.context.ptr(0));
+        self.define(data, 0, nowhere);
+        self.define(data, 1, self.b.i64(0));
+        Ok(())
+    }
+
+    /// `mem.offset`: pointer, bytes.
+    pub(crate) fn offset(&mut self, data: &OpData) -> Result<()> {
+        let v = self.b.element(self.b.context.int(8), self.operand(data, 0)?, self.operand(data, 1)?);
+        self.define(data, 0, v);
+        Ok(())
+    }
+
+    /// `mem.address`.
+    pub(crate) fn address(&mut self, data: &OpData) -> Result<()> {
+        let v = self.b.cast(Opcode::LLVMPtrToInt, self.operand(data, 0)?, self.b.context.int(64));
+        self.define(data, 0, v);
+        Ok(())
+    }
+
+    /// `mem.view_owner`: borrowed words say that it is a view and not the argument itself.
+    pub(crate) fn view_owner(&mut self, data: &OpData) -> Result<()> {
+        let b = &self.b;
+        let owner = self.operand(data, 0)?;
+        let odd = b.op(Opcode::LLVMAnd, owner, b.i64(1));
+        let v = b.op(Opcode::LLVMOr, owner, b.op(Opcode::LLVMShl, odd, b.i64(VIEW_BIT.into())));
+        self.define(data, 0, v);
         Ok(())
     }
 
     /// `mem.need`: pointer, owner, sizes…, byte strides….
     pub(crate) fn need(&mut self, data: &OpData, at: &IrPlace, access: Access, rank: u32) -> Result<()> {
+        self.serial_context(data)?;
         let operands = self.operands(data)?;
         let rank_n = rank as usize;
         let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {

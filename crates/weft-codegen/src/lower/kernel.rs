@@ -5,11 +5,11 @@
 //! raise writes to the error buffer, a hidden last parameter, and ends the item.
 
 use weft_diag::Span;
-use weft_ir::{Func, Op, OpData};
+use weft_ir::{DType, Func, Op, OpData};
 
 use super::{Frame, Item, Lowering, Target, Unit, lanes, malformed, types};
 use crate::abi::device_error;
-use crate::error::Result;
+use crate::error::{CodegenError, Result};
 use crate::llvm::Value;
 use crate::llvm::builder::{Builder, IntIs, Opcode, Rmw};
 use crate::llvm::metadata::LoopHints;
@@ -67,11 +67,12 @@ pub(crate) fn kernel_info(func: &Func, index: usize, target: Target) -> KernelIn
 
 /// Writes a kernel.
 pub(crate) fn write_kernel(unit: &Unit, func: &Func, info: &KernelInfo) -> Result<()> {
+    refuse_dtypes(unit, func)?;
     let cx = unit.module.context;
     let mut params = vec![];
     for &p in func.params() {
         params.push(match func.ty(p).scalar_dtype() {
-            Some(d) => types::in_memory(cx, d, Span::NONE)?,
+            Some(d) => types::in_memory(cx, d),
             None => types::value(cx, unit.target, func.ty(p), Span::NONE)?,
         });
     }
@@ -94,6 +95,22 @@ pub(crate) fn write_kernel(unit: &Unit, func: &Func, info: &KernelInfo) -> Resul
         this.b.ret(None);
     }
     Ok(())
+}
+
+/// Refuses what kernels do not compute with: complex numbers, and halves where the device need not have them.
+fn refuse_dtypes(unit: &Unit, func: &Func) -> Result<()> {
+    let refused = |d: DType| d.is_complex() || (d == DType::F16 && unit.target == Target::SpirV);
+    let found = func.values.iter().filter_map(|v| match &v.ty {
+        weft_ir::Type::Mem(d, _) => Some(*d),
+        ty => ty.scalar_dtype(),
+    });
+    match found.into_iter().find(|&d| refused(d)) {
+        None => Ok(()),
+        Some(d) => {
+            let op = format!("arithmetic in {}", d.numpy_name());
+            Err(CodegenError::Unsupported { op, target: unit.target.name(), span: Span::NONE })
+        }
+    }
 }
 
 /// What a work-item asks about itself along x, y or z (0, 1, 2).

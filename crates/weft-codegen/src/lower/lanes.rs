@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use weft_ir::math::By;
 use weft_ir::attr::Unit;
 use weft_ir::ops::Effects;
 use weft_ir::{DType, Func, Op, OpData, OpId, RegionId, Type as IrType, ValueId};
@@ -91,7 +92,8 @@ pub(crate) fn plan(func: &Func, items: &OpData, target: Target) -> Option<Plan> 
                 direct &= shared || (unit == Unit::Element && index == body.args[0]);
                 1
             }
-            Op::Sin | Op::Cos | Op::Exp | Op::Log | Op::Pow | Op::FloorDiv | Op::Mod => {
+            Op::Math { function, .. } if function.by() == By::Instruction => 1,
+            Op::Math { .. } | Op::Pow | Op::FloorDiv | Op::Mod => {
                 if func.ty(data.results[0]).scalar_dtype() == Some(DType::F64) { 64 } else { 16 }
             }
             _ if data.regions.is_empty() && data.op.effects() == Effects::PURE => 1,
@@ -335,7 +337,7 @@ impl Lowering<'_, '_> {
         let address = self.element_address(data, data.operands[0], 0, Unit::Element);
         std::mem::swap(&mut self.values, &mut lanes.values[0]);
         let (p, d, align) = address?;
-        let ty = self.b.context.vector(types::in_memory(self.b.context, d, data.span)?, count);
+        let ty = self.b.context.vector(types::in_memory(self.b.context, d), count);
         let all = self.b.load(ty, p, align * count);
         Ok((0..count).map(|k| types::from_memory(&self.b, d, self.b.lane(all, k))).collect())
     }
@@ -348,7 +350,7 @@ impl Lowering<'_, '_> {
         let address = self.element_address(data, data.operands[1], 1, Unit::Element);
         std::mem::swap(&mut self.values, &mut lanes.values[0]);
         let (p, d, align) = address?;
-        let mut all = self.b.poison(self.b.context.vector(types::in_memory(self.b.context, d, data.span)?, count));
+        let mut all = self.b.poison(self.b.context.vector(types::in_memory(self.b.context, d), count));
         for (k, values) in lanes.values.iter().enumerate() {
             let v = values[data.operands[0].index()]
                 .ok_or_else(|| super::malformed("a stored value is not defined", data.span))?;

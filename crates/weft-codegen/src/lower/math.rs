@@ -1,26 +1,69 @@
-//! `math.*`: functions of floats. Square roots are instructions; the rest are libmvec's, libdevice's or OpenCL's.
+//! `math.*`: functions of floats. Some are instructions; the rest are libmvec's, libm's, libdevice's or OpenCL's.
 
-use weft_ir::{DType, Op, OpData};
+use weft_ir::math::By;
+use weft_ir::{DType, MathFn, Op, OpData};
 
 use super::host::align_frame;
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
 use crate::llvm::Value;
+use crate::llvm::builder::Opcode;
+use crate::llvm::module::Place;
 use crate::llvm::target::host_cpu;
-use crate::mvec::MathFn;
+use crate::mvec::{c_name, declare};
 use crate::{ptx, spirv};
 
 impl Lowering<'_, '_> {
     /// Lowers a `math` op.
-    pub(crate) fn math(&self, data: &OpData) -> Result<Value> {
-        let a = self.operand(data, 0)?;
+    pub(crate) fn math(&mut self, data: &OpData) -> Result<Value> {
+        let Op::Math { function, exact } = data.op else {
+            return Err(malformed(format!("`{}` is not a math function", data.op.name()), data.span));
+        };
+        let mut args = self.operands(data)?;
         let d = self.dtype(data.operands[0], data.span)?;
-        if data.op == Op::Sqrt {
-            return self.square_root(data, d, a);
+        if d.is_complex() {
+            return self.complex_math(data, d, args[0]);
         }
-        let function = math_function(&data.op)
-            .ok_or_else(|| malformed(format!("`{}` is not a math function", data.op.name()), data.span))?;
-        self.math_call(function, data, d, &[a])
+        // Halves are computed with as f32, then rounded.
+        if d == DType::F16 {
+            for v in &mut args {
+                *v = self.b.cast(Opcode::LLVMFPExt, *v, self.b.context.float(32));
+            }
+            let v = self.real_math(function, exact, data, DType::F32, &args)?;
+            return Ok(self.b.cast(Opcode::LLVMFPTrunc, v, self.b.context.float(16)));
+        }
+        self.real_math(function, exact, data, d, &args)
+    }
+
+    fn real_math(&mut self, f: MathFn, exact: bool, data: &OpData, d: DType, args: &[Value]) -> Result<Value> {
+        let name = match f {
+            MathFn::Sqrt => return self.square_root(data, d, args[0]),
+            MathFn::Floor => "llvm.floor",
+            MathFn::Ceil => "llvm.ceil",
+            MathFn::Trunc => "llvm.trunc",
+            MathFn::Rint => "llvm.rint",
+            MathFn::Copysign => "llvm.copysign",
+            _ if self.unit.target == Target::Native && (exact || f.by() == By::Scalar) => {
+                return self.libm_call(f, data, d, args);
+            }
+            _ => return self.math_call(f, data, d, args),
+        };
+        if !matches!(d, DType::F32 | DType::F64) {
+            return Err(self.unsupported(data, d));
+        }
+        Ok(self.intrinsic(name, d, args))
+    }
+
+    /// Calls C's own function for one value.
+    fn libm_call(&self, f: MathFn, data: &OpData, d: DType, args: &[Value]) -> Result<Value> {
+        if !matches!(d, DType::F32 | DType::F64) {
+            return Err(self.unsupported(data, d));
+        }
+        let bits = types::bits(d);
+        let (function, ty) = declare(self.unit.module, &c_name(f, bits), self.b.context.float(bits), args.len());
+        // LLVM must not put another function in its place: `pow(x, 2)` is `x * x` only nearly.
+        self.unit.module.attribute(function, Place::Function, "nobuiltin", 0);
+        Ok(self.b.call(ty, function, args))
     }
 
     /// Calls the target's routine for a function.
@@ -47,7 +90,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Correctly rounded on every target: OpenCL allows f32 3 ulp, so there it goes through f64.
-    fn square_root(&self, data: &OpData, d: DType, a: Value) -> Result<Value> {
+    pub(crate) fn square_root(&self, data: &OpData, d: DType, a: Value) -> Result<Value> {
         if !matches!(d, DType::F32 | DType::F64) {
             return Err(self.unsupported(data, d));
         }
@@ -60,12 +103,9 @@ impl Lowering<'_, '_> {
 
 /// The routine behind an op, if it has one on the host that the vectoriser must be told about.
 pub(crate) fn math_function(op: &Op) -> Option<MathFn> {
-    Some(match op {
-        Op::Sin => MathFn::Sin,
-        Op::Cos => MathFn::Cos,
-        Op::Exp => MathFn::Exp,
-        Op::Log => MathFn::Log,
-        Op::Pow => MathFn::Pow,
-        _ => return None,
-    })
+    match op {
+        Op::Math { function, exact: false } if function.by() == By::Vector => Some(*function),
+        Op::Pow => Some(MathFn::Pow),
+        _ => None,
+    }
 }

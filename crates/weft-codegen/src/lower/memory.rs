@@ -11,9 +11,7 @@ impl Lowering<'_, '_> {
     /// `mem.load`: pointer, index.
     pub(crate) fn load(&mut self, data: &OpData, unit: Unit) -> Result<()> {
         let (p, d, align) = self.element_address(data, data.operands[0], 0, unit)?;
-        let raw = self.b.load(types::in_memory(self.b.context, d, data.span)?, p, align);
-        self.in_groups(raw);
-        let v = types::from_memory(&self.b, d, raw);
+        let v = types::load_element(&self.b, d, p, align, &mut |load| self.in_groups(load));
         self.define(data, 0, v);
         Ok(())
     }
@@ -21,9 +19,8 @@ impl Lowering<'_, '_> {
     /// `mem.store`: value, pointer, index.
     pub(crate) fn store(&mut self, data: &OpData, unit: Unit) -> Result<()> {
         let (p, d, align) = self.element_address(data, data.operands[1], 1, unit)?;
-        let v = types::to_memory(&self.b, d, self.operand(data, 0)?);
-        let store = self.b.store(v, p, align);
-        self.in_groups(store);
+        let v = self.operand(data, 0)?;
+        types::store_element(&self.b, d, v, p, align, &mut |store| self.in_groups(store));
         Ok(())
     }
 
@@ -42,7 +39,7 @@ impl Lowering<'_, '_> {
         let cx = self.b.context;
         let natural = d.size() as u32;
         Ok(match unit {
-            Unit::Element => (self.b.element(types::in_memory(cx, d, data.span)?, p, index), d, natural),
+            Unit::Element => (self.b.element(types::in_memory(cx, d), p, index), d, natural),
             // Byte strides are how unaligned NumPy arrays come; device copies are always aligned.
             Unit::Byte => {
                 let align = if self.unit.target == Target::Native { 1 } else { natural };

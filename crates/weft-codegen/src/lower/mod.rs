@@ -1,17 +1,21 @@
 //! Lowering: our IR at stage `loops` → LLVM IR. One [`Lowering`] writes one LLVM function.
 //!
-//! Shared by all targets: [`types`], [`scalar`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`]. What
-//! differs is how a function begins, raises and leaves: [`host`] (with [`parallel`] for its outlined loops) and
-//! [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
+//! Shared by all targets: [`types`], [`scalar`], [`complex`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`]. What
+//! differs is how a function begins, raises and leaves: [`host`] (with [`call`] for functions that call each other, [`handle`]
+//! for handlers and variables, and [`parallel`] for outlined loops) and [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
 //!
 //! Rules that hold here: no fast-math flag is ever set; a bool is `i1` as a value and a byte in memory; nothing is emitted
 //! that could be poison for an input NumPy defines.
 
+pub(crate) mod call;
 pub(crate) mod cast;
+pub(crate) mod complex;
 pub(crate) mod control;
+pub(crate) mod handle;
 pub(crate) mod host;
 pub(crate) mod kernel;
 pub(crate) mod lanes;
+mod list;
 pub(crate) mod math;
 pub(crate) mod memory;
 pub(crate) mod numpy;
@@ -20,10 +24,12 @@ pub(crate) mod scalar;
 pub(crate) mod types;
 
 use std::cell::RefCell;
+use std::mem::offset_of;
 
 use weft_diag::Span;
 use weft_ir::{DType, Func, Op, OpData, OpId, RegionId, Type as IrType, ValueId};
 
+use crate::abi::RuntimeTable;
 use crate::error::{CodegenError, Result};
 use crate::llvm::builder::Builder;
 use crate::llvm::module::Module;
@@ -58,14 +64,48 @@ pub(crate) struct Unit<'m, 'c> {
     pub(crate) math: RefCell<Calls>,
 }
 
-/// How the function being written raises and leaves.
+impl Unit<'_, '_> {
+    /// Whether a host function has a loop without a counter, or one that may raise.
+    pub(crate) fn checks_in_loops(&self) -> bool {
+        self.ir.funcs.iter().filter(|f| !f.kernel).any(|f| {
+            let mut found = false;
+            f.walk(&mut |id| {
+                let data = f.op(id);
+                found |= data.op == Op::ScfLoop || data.op == Op::ScfFor && f.effects(id).may_raise;
+            });
+            found
+        })
+    }
+}
+
+/// How the function being written raises and leaves. `fail` is where a raise goes: the handler of the `scf.try` around, or
+/// the block that returns 1.
 pub(crate) enum Frame {
-    /// The specialisation itself: `ctx`, `ret`, and the block that returns 1.
-    Entry { ctx: Value, ret: Value, fail: Block },
-    /// A chunk of a parallel loop: `ctx`, the block that returns 1, and the iteration's row-major position once known.
+    /// The specialisation itself, or a function it calls.
+    Entry { ctx: Value, ret: Ret, fail: Block },
+    /// A chunk of a parallel loop: `ctx`, and the iteration's row-major position once known.
     Chunk { ctx: Value, fail: Block, iteration: Value },
     /// A kernel: the error buffer, and where the current work-item ends.
     Kernel { errors: Option<Value>, item: Option<Item> },
+}
+
+/// Where a function's results go.
+#[derive(Clone)]
+pub(crate) enum Ret {
+    /// To 8-byte slots from this address on.
+    Slots(Value),
+    /// To an address each.
+    Places(Vec<Value>),
+}
+
+/// A loop or block around the op being written, for `break` and `continue`.
+pub(crate) struct Exit {
+    /// Where `break` goes, and with what it came there from which blocks.
+    pub(crate) leave: Block,
+    pub(crate) left: Vec<(Vec<Value>, Block)>,
+    /// The same of `continue`; a block has none.
+    pub(crate) again: Option<Block>,
+    pub(crate) turned: Vec<(Vec<Value>, Block)>,
 }
 
 /// The work-item being written.
@@ -86,12 +126,16 @@ pub(crate) struct Lowering<'m, 'c> {
     values: Vec<Option<Value>>,
     /// Groups of the parallel loops around: every memory access belongs to all of them.
     pub(crate) groups: Vec<Metadata>,
+    /// The loops and blocks around, innermost last.
+    pub(crate) exits: Vec<Exit>,
+    /// Exceptions being handled, innermost last: the address of each record.
+    pub(crate) handled: Vec<Value>,
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
     pub(crate) fn new(unit: &'m Unit<'m, 'c>, func: &'m Func, b: Builder<'c>, frame: Frame) -> Self {
         let values = vec![None; func.values.len()];
-        Lowering { unit, func, b, frame, values, groups: vec![] }
+        Lowering { unit, func, b, frame, values, groups: vec![], exits: vec![], handled: vec![] }
     }
 
     /// Lowers a region's ops. Gives the values it yields, or `None` if control never reaches its end.
@@ -115,16 +159,38 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::Raise { site } => return self.raise(data, *site),
             Op::ScfIf => return self.branch(data),
             Op::ScfFor => self.serial_loop(data)?,
+            Op::ScfLoop => return self.endless_loop(data),
+            Op::ScfBlock => return self.block(data),
+            Op::Break { depth } => return self.exit(data, *depth, true),
+            Op::Continue { depth } => return self.exit(data, *depth, false),
+            Op::ScfTry => return self.guarded(data),
+            Op::ScfCatch { classes } => self.catch(data, classes)?,
+            Op::ScfReraise => return self.reraise(data),
+            Op::CellNew => self.cell(data)?,
+            Op::CellGet => self.cell_get(data)?,
+            Op::CellSet => self.cell_set(data)?,
+            Op::Call { function } => self.call(data, function)?,
             Op::ParFor { cost } => self.parallel_loop(data, *cost)?,
             Op::SimtItems => self.work_items(data)?,
             Op::SimtLaunch { kernel, dims } => self.launch(data, kernel, *dims)?,
             Op::MemLoad { unit } => self.load(data, *unit)?,
             Op::MemStore { unit } => self.store(data, *unit)?,
             Op::MemAlloc { at } => self.alloc(data, at)?,
-            Op::MemRelease => self.release(data)?,
+            Op::MemNull => self.null(data)?,
+            Op::MemOffset => self.offset(data)?,
+            Op::MemAddress => self.address(data)?,
+            Op::MemViewOwner => self.view_owner(data)?,
+            Op::MemRetain => self.count(data, offset_of!(RuntimeTable, retain))?,
+            Op::MemRelease => self.count(data, offset_of!(RuntimeTable, release))?,
+            Op::MemPointer => self.pointer(data)?,
+            Op::MemShare => self.share(data)?,
+            Op::MemKeep => self.keep(data)?,
+            Op::MemDrop => self.count(data, offset_of!(RuntimeTable, drop_kept))?,
+            Op::MemList { words, owners } => self.new_list(data, *words, owners)?,
+            Op::MemReserve => self.reserve(data)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,
             Op::Checked { op, site } => self.checked(data, *op, *site)?,
-            Op::Sin | Op::Cos | Op::Exp | Op::Log | Op::Sqrt => {
+            Op::Math { .. } => {
                 let v = self.math(data)?;
                 self.define(data, 0, v);
             }

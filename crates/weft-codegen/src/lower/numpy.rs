@@ -2,14 +2,14 @@
 //! powers, checked operations. All but the power's loop is branch-free, so that it vectorises.
 
 use weft_ir::attr::BinOp;
-use weft_ir::{DType, OpData};
+use weft_ir::{DType, MathFn, OpData};
 
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
 use crate::llvm::Value;
 use crate::llvm::builder::{Builder, IntIs, Opcode, RealIs};
 use crate::llvm::module::Linkage;
-use crate::mvec::{MathFn, declare};
+use crate::mvec::declare;
 use crate::spirv;
 
 impl Lowering<'_, '_> {
@@ -157,6 +157,30 @@ impl Lowering<'_, '_> {
         call
     }
 
+    /// `arith.truediv`: a plain division where both are exact doubles, else long division.
+    pub(crate) fn true_quotient(&self, x: Value, y: Value) -> Value {
+        let (module, cx) = (self.unit.module, self.b.context);
+        let (word, double) = (cx.int(64), cx.float(64));
+        let name = "weft.truediv";
+        let ty = cx.function(double, &[word, word]);
+        let f = module.find(name).unwrap_or_else(|| {
+            let f = module.function(name, ty, Linkage::Internal);
+            write_true_quotient(&Builder::new(cx), f, |b, v| {
+                let int1 = cx.int(1);
+                let fty = cx.function(word, &[word, int1]);
+                let clz = module.function("llvm.ctlz.i64", fty, Linkage::External);
+                b.call(fty, clz, &[v, b.int(int1, 0)])
+            });
+            f
+        });
+        let call = self.b.call(ty, f, &[x, y]);
+        if self.unit.target == Target::SpirV {
+            module.convention(f, spirv::FUNCTION);
+            self.b.call_convention(call, spirv::FUNCTION);
+        }
+        call
+    }
+
     /// `arith.checked`: Python's int arithmetic, which raises where the result leaves int64.
     pub(crate) fn checked(&mut self, data: &OpData, op: BinOp, site: u32) -> Result<()> {
         let (x, y) = (self.operand(data, 0)?, self.operand(data, 1)?);
@@ -183,6 +207,16 @@ impl Lowering<'_, '_> {
             let is_min = b.icmp(IntIs::LLVMIntEQ, x, min);
             let is_minus_one = b.icmp(IntIs::LLVMIntEQ, y, b.int(ty, u64::MAX));
             (self.int_floordiv(d, x, y), b.op(Opcode::LLVMAnd, is_min, is_minus_one))
+        } else if let (BinOp::Add | BinOp::Sub, Some(c)) = (op, self.constant_operand(data.operands[1])) {
+            // A comparison with a constant: what a loop's own test says of its counter decides it.
+            let (lo, hi) = d.int_bounds().unwrap_or((0, 0));
+            let (opcode, up) = if op == BinOp::Add { (Opcode::LLVMAdd, c) } else { (Opcode::LLVMSub, -c) };
+            let limit = |n: i128| b.int(ty, n as u64);
+            let overflow = match up >= 0 {
+                true => b.icmp(IntIs::LLVMIntSGT, x, limit(hi - up)),
+                false => b.icmp(IntIs::LLVMIntSLT, x, limit(lo - up)),
+            };
+            (b.op(opcode, x, y), overflow)
         } else if self.unit.target == Target::SpirV {
             self.overflow_by_hand(op, d, x, y)
         } else {
@@ -271,4 +305,61 @@ fn write_int_power(b: &Builder, f: Value, ty: crate::llvm::Type) {
     let result = b.phi(ty);
     b.incoming(result, &[(one, entry), (next_power, step)]);
     b.ret(Some(result));
+}
+
+/// The body of `weft.truediv`. Where an operand is beyond 2⁵³: both are shifted up to 64 bits, 64 bits of the quotient are
+/// found one by one, the last of them also stands for what is left, and rounding that to 53 bits rounds the quotient.
+fn write_true_quotient(b: &Builder, f: Value, leading_zeros: impl Fn(&Builder, Value) -> Value) {
+    let (word, double) = (b.context.int(64), b.context.float(64));
+    let blocks = [c"entry", c"exact", c"long", c"step", c"done"].map(|name| b.block(f, name));
+    let [entry, exact, long, step, done] = blocks;
+    let (x, y) = (b.param(f, 0), b.param(f, 1));
+    let (zero, one) = (b.i64(0), b.i64(1));
+    let op = |opcode, p, q| b.op(opcode, p, q);
+    let size = |v| b.select(b.icmp(IntIs::LLVMIntSLT, v, zero), op(Opcode::LLVMSub, zero, v), v);
+
+    b.at_end(entry);
+    let (p, q) = (size(x), size(y));
+    let limit = b.i64(1 << 53);
+    let small = |v| b.icmp(IntIs::LLVMIntULE, v, limit);
+    let plain = op(Opcode::LLVMOr, op(Opcode::LLVMAnd, small(p), small(q)), b.icmp(IntIs::LLVMIntEQ, x, zero));
+    b.branch(plain, exact, long);
+
+    b.at_end(exact);
+    let (dx, dy) = (b.cast(Opcode::LLVMSIToFP, x, double), b.cast(Opcode::LLVMSIToFP, y, double));
+    b.ret(Some(op(Opcode::LLVMFDiv, dx, dy)));
+
+    b.at_end(long);
+    // The divisor is not 0; `| 1` keeps the shift defined all the same.
+    let up_p = leading_zeros(b, op(Opcode::LLVMOr, p, one));
+    let up_q = leading_zeros(b, op(Opcode::LLVMOr, q, one));
+    let (top, divisor) = (op(Opcode::LLVMShl, p, up_p), op(Opcode::LLVMShl, q, up_q));
+    let fits = b.icmp(IntIs::LLVMIntUGE, top, divisor);
+    let first = b.cast(Opcode::LLVMZExt, fits, word);
+    let rest = b.select(fits, op(Opcode::LLVMSub, top, divisor), top);
+    b.jump(step);
+
+    b.at_end(step);
+    let (k, quotient, left) = (b.phi(word), b.phi(word), b.phi(word));
+    let carry = b.icmp(IntIs::LLVMIntSLT, left, zero);
+    let twice = op(Opcode::LLVMShl, left, one);
+    let goes = op(Opcode::LLVMOr, carry, b.icmp(IntIs::LLVMIntUGE, twice, divisor));
+    let next_left = b.select(goes, op(Opcode::LLVMSub, twice, divisor), twice);
+    let bit = b.cast(Opcode::LLVMZExt, goes, word);
+    let next_quotient = op(Opcode::LLVMOr, op(Opcode::LLVMShl, quotient, one), bit);
+    let next_k = op(Opcode::LLVMAdd, k, one);
+    b.incoming(k, &[(zero, long), (next_k, step)]);
+    b.incoming(quotient, &[(first, long), (next_quotient, step)]);
+    b.incoming(left, &[(rest, long), (next_left, step)]);
+    b.branch(b.icmp(IntIs::LLVMIntULT, next_k, b.i64(63)), step, done);
+
+    b.at_end(done);
+    let inexact = b.cast(Opcode::LLVMZExt, b.icmp(IntIs::LLVMIntNE, next_left, zero), word);
+    let rounded = b.cast(Opcode::LLVMUIToFP, op(Opcode::LLVMOr, next_quotient, inexact), double);
+    // The power of two, by its exponent's bits.
+    let exponent = op(Opcode::LLVMAdd, op(Opcode::LLVMSub, up_q, up_p), b.i64(1023 - 63));
+    let scale = b.cast(Opcode::LLVMBitCast, op(Opcode::LLVMShl, exponent, b.i64(52)), double);
+    let result = op(Opcode::LLVMFMul, rounded, scale);
+    let negative = b.icmp(IntIs::LLVMIntSLT, op(Opcode::LLVMXor, x, y), zero);
+    b.ret(Some(b.select(negative, b.fneg(result), result)));
 }

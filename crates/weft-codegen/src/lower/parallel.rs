@@ -29,10 +29,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
             return self.loop_nest(region, &sizes, &mut vec![]);
         }
         let captured = self.captured(region, &data.operands);
-        let words: Vec<Value> = captured
-            .iter()
-            .map(|&v| types::to_word(&self.b, self.func.ty(v), self.value(v)?, data.span))
-            .collect::<Result<_>>()?;
+        let mut words = vec![];
+        for &v in &captured {
+            words.extend(types::to_words(&self.b, self.func.ty(v), self.value(v)?, data.span)?);
+        }
         let env = self.words(&words);
         let chunk = self.write_chunk(data, region, &captured)?;
         let sizes = self.operands(data)?;
@@ -93,8 +93,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let (ctx, env, lo, hi) = (b.param(f, 0), b.param(f, 1), b.param(f, 2), b.param(f, 3));
         let frame = Frame::Chunk { ctx, fail, iteration: b.i64(0) };
         let mut this = Lowering::new(unit, self.func, b, frame);
-        for (k, &id) in captured.iter().enumerate() {
-            let slot = this.b.bytes_past(env, 8 * k as u64);
+        let mut at = 0;
+        for &id in captured {
+            let slot = this.b.bytes_past(env, 8 * at);
+            at += self.func.ty(id).slots() as u64;
             let v = types::from_slot(&this.b, self.func.ty(id), slot, data.span)?;
             this.bind(id, v);
         }

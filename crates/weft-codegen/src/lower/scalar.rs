@@ -1,7 +1,7 @@
 //! `arith.*`: one LLVM instruction or a short branch-free sequence each.
 
 use weft_ir::attr::{CmpOp, Const};
-use weft_ir::{DType, Op, OpData, Type as IrType};
+use weft_ir::{DType, Op, OpData, Type as IrType, half};
 
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
@@ -20,19 +20,36 @@ impl Lowering<'_, '_> {
         }
         let a = self.operand(data, 0)?;
         let d = self.dtype(data.operands[0], data.span)?;
-        if d.is_complex() {
-            return Err(self.unsupported(data, d));
+        if data.op == Op::Cast {
+            let to = self.dtype(data.results[0], data.span)?;
+            return self.cast(a, d, to, data);
         }
-        match &data.op {
-            Op::Cast => {
-                let to = self.dtype(data.results[0], data.span)?;
-                return self.cast(a, d, to, data);
-            }
-            Op::Neg | Op::Abs | Op::Not => return self.unary(data, d, a),
-            _ => {}
+        if data.op == Op::Bits {
+            return Ok(self.b.cast(Opcode::LLVMBitCast, a, self.llvm_type(result, data.span)?));
         }
-        let b = self.operand(data, 1)?;
+        let b = data.operands.get(1).map(|_| self.operand(data, 1)).transpose()?;
+        match d {
+            _ if d.is_complex() || data.op == Op::Complex => self.complex(data, d, a, b),
+            DType::F16 => self.half(data, a, b),
+            _ => self.real(data, d, a, b),
+        }
+    }
+
+    /// An op on halves, as NumPy does it: in f32, then rounded. For `+ - * /` that is the correctly rounded
+    /// result, since 24 ≥ 2 · 11 + 2.
+    pub(crate) fn half(&mut self, data: &OpData, a: Value, b: Option<Value>) -> Result<Value> {
+        let (single, half) = (self.b.context.float(32), self.b.context.float(16));
+        let wide = |v| self.b.cast(Opcode::LLVMFPExt, v, single);
+        let (a, b) = (wide(a), b.map(wide));
+        let v = self.real(data, DType::F32, a, b)?;
+        Ok(if self.b.type_of(v) == single { self.b.cast(Opcode::LLVMFPTrunc, v, half) } else { v })
+    }
+
+    /// An op on bools, integers or floats.
+    fn real(&mut self, data: &OpData, d: DType, a: Value, b: Option<Value>) -> Result<Value> {
+        let Some(b) = b else { return self.unary(data, d, a) };
         match &data.op {
+            Op::TrueDiv => Ok(self.true_quotient(a, b)),
             Op::Cmp { is } => self.compare(*is, d, a, b, data),
             Op::Div if d.is_float() => self.divide(d, a, b),
             Op::Pow => self.power(data, d, a, b),
@@ -55,31 +72,33 @@ impl Lowering<'_, '_> {
             return Ok(self.b.zero(self.llvm_type(ty, span)?));
         }
         let d = ty.scalar_dtype().ok_or_else(|| malformed(format!("no constant has type {ty}"), span))?;
-        let llvm = types::scalar(self.b.context, d, span)?;
+        let llvm = types::scalar(self.b.context, d);
         let number = match value {
             Const::Int(v) => *v,
             Const::Bool(v) => i128::from(*v),
             Const::Float(v) if d.is_float() => return Ok(self.float_constant(d, *v, llvm)),
+            Const::Complex(re, im) if d.is_complex() => return self.complex_constant(d, *re, *im),
             _ => return Err(malformed(format!("the constant {value:?} is not a {ty}"), span)),
         };
         match d {
             // By way of f64 it would be rounded twice.
             DType::F32 => Ok(self.float_constant(d, f64::from(number as f32), llvm)),
+            _ if d.is_complex() => self.complex_constant(d, number as f64, 0.0),
             _ if d.is_float() => Ok(self.float_constant(d, number as f64, llvm)),
             DType::Bool => Ok(self.b.int(llvm, (number != 0).into())),
             _ => Ok(self.b.int(llvm, number as u64)),
         }
     }
 
-    fn float_constant(&self, d: DType, v: f64, ty: crate::llvm::Type) -> Value {
+    pub(crate) fn float_constant(&self, d: DType, v: f64, ty: crate::llvm::Type) -> Value {
         match d {
-            DType::F64 => self.b.real_bits(ty, 64, v.to_bits()),
             DType::F32 => self.b.real_bits(ty, 32, (v as f32).to_bits().into()),
-            _ => self.b.real(ty, v),
+            DType::F16 => self.b.real_bits(ty, 16, half::to_bits(v).into()),
+            _ => self.b.real_bits(ty, 64, v.to_bits()),
         }
     }
 
-    fn unary(&mut self, data: &OpData, d: DType, a: Value) -> Result<Value> {
+    pub(crate) fn unary(&mut self, data: &OpData, d: DType, a: Value) -> Result<Value> {
         let b = &self.b;
         let ty = b.type_of(a);
         match data.op {
@@ -96,7 +115,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn compare(&self, is: CmpOp, d: DType, a: Value, b: Value, data: &OpData) -> Result<Value> {
+    pub(crate) fn compare(&self, is: CmpOp, d: DType, a: Value, b: Value, data: &OpData) -> Result<Value> {
         use CmpOp::*;
         if d.is_float() {
             let real = match is {

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, RuntimeTable};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable};
 use weft_codegen::{LoadedCode, compile_host, load};
 use weft_ir::Module;
 
@@ -47,6 +47,12 @@ unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {
     let mut l = log(ctx).borrow_mut();
     let i = l.live.iter().position(|(o, _)| *o == owner).expect("released twice, or never allocated");
     l.live.remove(i);
+}
+
+unsafe extern "C" fn retain(ctx: *mut CallCtx, owner: u64) {
+    let mut l = log(ctx).borrow_mut();
+    let again = l.live.iter().find(|(o, _)| *o == owner).cloned().expect("a count of what was never allocated");
+    l.live.push(again);
 }
 
 unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32 {
@@ -100,7 +106,27 @@ unsafe extern "C" fn need(
     0
 }
 
-static TABLE: RuntimeTable = RuntimeTable { version: RuntimeTable::VERSION, alloc, release, par_for, launch, need };
+unsafe extern "C" fn no_list(_: *mut CallCtx, _: u64, _: u64, _: *mut [u64; 2]) -> u32 {
+    1
+}
+
+unsafe extern "C" fn no_room(_: *mut CallCtx, _: *mut ListHeader, _: u64) -> u32 {
+    1
+}
+
+static TABLE: RuntimeTable = RuntimeTable {
+    version: RuntimeTable::VERSION,
+    alloc,
+    release,
+    par_for,
+    launch,
+    need,
+    retain,
+    list_new: no_list,
+    list_reserve: no_room,
+    keep: retain,
+    drop_kept: release,
+};
 
 /// The text of a module, read.
 pub fn module(text: &str) -> Module {
@@ -139,7 +165,7 @@ impl Code {
     pub fn call(&self, args: &[u64]) -> Outcome {
         let mut results = vec![u64::MAX; 8];
         let call = (&raw const self.log).cast_mut().cast::<c_void>();
-        let mut ctx = CallCtx { rt: &TABLE, call, exc: ExcRecord::default() };
+        let mut ctx = CallCtx { rt: &TABLE, call, exc: ExcRecord::default(), stack_limit: 0 };
         // SAFETY: the tests pass what their functions take.
         let status = unsafe { self.loaded.entry().unwrap()(&mut ctx, args.as_ptr(), results.as_mut_ptr()) };
         Outcome { status, results, exc: ctx.exc }

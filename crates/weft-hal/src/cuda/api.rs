@@ -27,6 +27,7 @@ pub(crate) const SUCCESS: i32 = 0;
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 pub(crate) const NOT_FOUND: i32 = 500;
 pub(crate) const NOT_READY: i32 = 600;
+pub(crate) const PEER_ACCESS_ALREADY_ENABLED: i32 = 704;
 
 pub(crate) const STREAM_NON_BLOCKING: u32 = 1;
 pub(crate) const EVENT_DEFAULT: u32 = 0;
@@ -61,6 +62,7 @@ pub(crate) mod attribute {
     pub(crate) const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
     pub(crate) const COMPUTE_CAPABILITY_MINOR: i32 = 76;
     pub(crate) const MANAGED_MEMORY: i32 = 83;
+    pub(crate) const CONCURRENT_MANAGED_ACCESS: i32 = 89;
 }
 
 functions! {
@@ -79,6 +81,8 @@ functions! {
         cuDevicePrimaryCtxRetain(*mut CuContext, CuDevice) -> i32;
         cuCtxGetCurrent(*mut CuContext) -> i32;
         cuCtxSetCurrent(CuContext) -> i32;
+        cuCtxEnablePeerAccess(CuContext, u32) -> i32;
+        cuDeviceCanAccessPeer(*mut i32, CuDevice, CuDevice) -> i32;
         cuMemGetInfo_v2(*mut usize, *mut usize) -> i32;
         cuMemAlloc_v2(*mut u64, usize) -> i32;
         cuMemFree_v2(u64) -> i32;
@@ -86,6 +90,7 @@ functions! {
         cuMemHostAlloc(*mut *mut c_void, usize, u32) -> i32;
         cuMemFreeHost(*mut c_void) -> i32;
         cuMemcpyAsync(u64, u64, usize, CuStream) -> i32;
+        cuMemPrefetchAsync(u64, usize, CuDevice, CuStream) -> i32;
         cuMemsetD8Async(u64, u8, usize, CuStream) -> i32;
         cuMemsetD16Async(u64, u16, usize, CuStream) -> i32;
         cuMemsetD32Async(u64, u32, usize, CuStream) -> i32;

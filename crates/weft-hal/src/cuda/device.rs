@@ -1,5 +1,6 @@
 //! A CUDA device with its primary context, retained on first use and never released.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -15,6 +16,8 @@ pub(crate) struct CudaDevice {
     device: CuDevice,
     owner: Owner,
     context: OnceLock<Result<CuContext, HalError>>,
+    /// Whether the driver moves shared memory when asked to.
+    moves_memory: bool,
     /// Set by the first fatal error, and the answer to every call after it.
     lost: OnceLock<HalError>,
     /// Events nobody holds, to be used again: without timing, and with.
@@ -31,7 +34,11 @@ pub(crate) struct Current<'a> {
 
 impl CudaDevice {
     pub(crate) fn new(api: &'static Api, device: CuDevice, info: DeviceInfo) -> Arc<Self> {
+        let mut moves = 0;
+        // SAFETY: stores an int; a driver that does not know the attribute leaves zero.
+        unsafe { (api.cuDeviceGetAttribute)(&mut moves, api::attribute::CONCURRENT_MANAGED_ACCESS, device) };
         Arc::new_cyclic(|this| Self {
+            moves_memory: moves != 0,
             filter: info.filter_string(),
             info,
             api,
@@ -46,6 +53,15 @@ impl CudaDevice {
 
     pub(crate) fn api(&self) -> &'static Api {
         self.api
+    }
+
+    /// The driver's number of it.
+    pub(crate) fn ordinal(&self) -> CuDevice {
+        self.device
+    }
+
+    pub(crate) fn moves_memory(&self) -> bool {
+        self.moves_memory
     }
 
     pub(crate) fn filter(&self) -> &str {
@@ -72,13 +88,7 @@ impl CudaDevice {
         if let Some(lost) = self.lost.get() {
             return Err(lost.clone());
         }
-        let context = self.context.get_or_init(|| {
-            let mut context = CuContext::NULL;
-            // SAFETY: stores a handle.
-            let code = unsafe { (self.api.cuDevicePrimaryCtxRetain)(&mut context, self.device) };
-            self.check("cuDevicePrimaryCtxRetain", code).map(|()| context)
-        });
-        let context = context.clone()?;
+        let context = self.context()?;
         let mut before = CuContext::NULL;
         // SAFETY: stores a handle.
         self.check("cuCtxGetCurrent", unsafe { (self.api.cuCtxGetCurrent)(&mut before) })?;
@@ -88,6 +98,35 @@ impl CudaDevice {
         // SAFETY: our primary context, which is never released.
         self.check("cuCtxSetCurrent", unsafe { (self.api.cuCtxSetCurrent)(context) })?;
         Ok(Current { device: self, before })
+    }
+
+    fn context(&self) -> Result<CuContext, HalError> {
+        let made = self.context.get_or_init(|| {
+            let mut context = CuContext::NULL;
+            // SAFETY: stores a handle.
+            let code = unsafe { (self.api.cuDevicePrimaryCtxRetain)(&mut context, self.device) };
+            self.check("cuDevicePrimaryCtxRetain", code).map(|()| context)
+        });
+        made.as_ref().copied().map_err(HalError::clone)
+    }
+
+    /// Lets kernels and copies of this device use the memory of another.
+    fn reach(&self, other: &CudaDevice) -> Result<(), HalError> {
+        let mut can = 0;
+        // SAFETY: stores an int.
+        let code = unsafe { (self.api.cuDeviceCanAccessPeer)(&mut can, self.device, other.device) };
+        self.check("cuDeviceCanAccessPeer", code)?;
+        if can == 0 {
+            let text = format!("{} cannot use memory of {}", self.filter, other.filter);
+            return Err(HalError::Unsupported(format!("no context can hold both: {text}")));
+        }
+        let peer = other.context()?;
+        let _current = self.enter()?;
+        // SAFETY: a context of another device, never released; there are no flags.
+        match unsafe { (self.api.cuCtxEnablePeerAccess)(peer, 0) } {
+            api::PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            code => self.check("cuCtxEnablePeerAccess", code),
+        }
     }
 
     /// Refuses in a forked child.
@@ -207,6 +246,20 @@ impl Device for CudaDevice {
     fn load_program(&self, source: ProgramSource<'_>) -> Result<Arc<dyn Program>, HalError> {
         Ok(Arc::new(program::load(self.this(), source)?))
     }
+
+    /// The primary contexts stay what they are, and each device gets to use the memory of the others.
+    fn among(&self, devices: &[Arc<dyn Device>]) -> Result<Option<Arc<dyn Device>>, HalError> {
+        let ours = devices.iter().filter_map(|device| {
+            let any: &dyn Any = &**device;
+            any.downcast_ref::<Self>()
+        });
+        let ours: Vec<&Self> = ours.collect();
+        for from in &ours {
+            ours.iter().filter(|to| !std::ptr::eq(**to, *from)).try_for_each(|to| from.reach(to))?;
+        }
+        Ok(None)
+    }
+
     fn partition(&self, how: &Partition) -> Result<Vec<Arc<dyn Device>>, HalError> {
         let offers = format!(
             "CUDA divides no device at run time; it offers queues that share its {} multiprocessors, and MIG instances, \

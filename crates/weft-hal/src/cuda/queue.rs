@@ -2,15 +2,22 @@
 
 use std::any::Any;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
 
 use super::api::{self, Api, CuEvent, CuStream};
-use super::device::CudaDevice;
+use super::device::{CudaDevice, Current};
 use super::program::CudaKernel;
-use crate::{Device, Event, EventImpl, HalError, Launch, Queue, QueueOptions, queue};
+use crate::{ArgKind, Device, Event, EventImpl, HalError, Launch, Queue, QueueOptions, queue};
 
 /// Arguments whose addresses fit on the stack.
 const FEW: usize = 32;
+
+/// So many operations may be pending before the driver makes the host wait: it takes a thousand.
+const ROOM: u64 = 512;
 
 pub(crate) struct CudaQueue {
     stream: Arc<Stream>,
@@ -24,72 +31,185 @@ struct Stream {
     options: QueueOptions,
     /// Zero point of profiling times.
     origin: Option<CuEvent>,
+    /// How many operations were submitted.
+    submitted: AtomicU64,
+    /// How many of them, the first ones, are known to be complete.
+    complete: AtomicU64,
+    /// The event of the last unwatched launches. Held while launching without watching, and while such an event gets its
+    /// marker: an event with a marker stands for no further launch.
+    open: Mutex<Option<Event>>,
+}
+
+/// A driver's event in a stream, after so many operations.
+struct Marker {
+    device: Arc<CudaDevice>,
+    after: u64,
+    event: CuEvent,
+    timing: bool,
 }
 
 struct CudaEvent {
     stream: Arc<Stream>,
+    /// Its operation's number in the stream, counted from one; of several operations, the last one's.
+    number: AtomicU64,
     /// With profiling only.
-    start: Option<CuEvent>,
-    end: CuEvent,
+    start: Option<Marker>,
+    /// Of unwatched launches, none until somebody asks.
+    end: OnceLock<Marker>,
 }
 
 impl CudaQueue {
     pub(crate) fn new(device: Arc<CudaDevice>, options: QueueOptions) -> Result<Self, HalError> {
-        let mut stream = Stream { device: device.clone(), stream: CuStream::NULL, options, origin: None };
+        let mut stream = Stream {
+            device: device.clone(),
+            stream: CuStream::NULL,
+            options,
+            origin: None,
+            submitted: AtomicU64::new(0),
+            complete: AtomicU64::new(0),
+            open: Mutex::default(),
+        };
         {
             let _current = device.enter()?;
             // SAFETY: stores a handle.
             let code = unsafe { (device.api().cuStreamCreate)(&mut stream.stream, api::STREAM_NON_BLOCKING) };
             device.check("cuStreamCreate", code)?;
             if options.profiling {
-                stream.origin = Some(stream.record(true)?);
+                stream.origin = Some(stream.record_event(true)?);
             }
         }
         Ok(Self { stream: Arc::new(stream), device })
     }
 
-    /// Makes the stream wait for events the driver knows, and the host for others; then runs `submit` between the
-    /// events that an [`Event`] is made of.
+    /// Makes the stream wait for events the driver knows, and the host for others. Then the device is entered.
+    fn ready(&self, waits: &[Event]) -> Result<Current<'_>, HalError> {
+        let (stream, device) = (&self.stream, &self.stream.device);
+        // Before entering: these may belong to another backend, or take long.
+        waits.iter().filter(|w| w.downcast::<CudaEvent>().is_none()).try_for_each(Event::wait)?;
+        let current = device.enter()?;
+        for event in waits.iter().filter_map(Event::downcast::<CudaEvent>) {
+            // A stream waits for itself anyway.
+            if !Arc::ptr_eq(&event.stream, stream) && !event.is_known_complete() {
+                let end = event.end()?;
+                // SAFETY: both handles are alive; the event may be another device's.
+                let code = unsafe { (device.api().cuStreamWaitEvent)(stream.stream, end.event, 0) };
+                device.check("cuStreamWaitEvent", code)?;
+            }
+        }
+        Ok(current)
+    }
+
+    /// Runs `submit` once `waits` are complete, with an event at its end.
     fn submit(
         &self,
         call: &'static str,
         waits: &[Event],
         submit: impl FnOnce(CuStream) -> i32,
     ) -> Result<Event, HalError> {
-        let (stream, device) = (&self.stream, &self.stream.device);
-        // Before entering: these may belong to another backend, or take long.
-        waits.iter().filter(|w| w.downcast::<CudaEvent>().is_none()).try_for_each(Event::wait)?;
-        let _current = device.enter()?;
-        for event in waits.iter().filter_map(Event::downcast::<CudaEvent>) {
-            // A stream waits for itself anyway.
-            if !Arc::ptr_eq(&event.stream, stream) {
-                event.stream.device.same_process()?;
-                // SAFETY: both handles are alive; the event may be another device's.
-                let code = unsafe { (device.api().cuStreamWaitEvent)(stream.stream, event.end, 0) };
-                device.check("cuStreamWaitEvent", code)?;
-            }
-        }
+        let stream = &self.stream;
+        let _current = self.ready(waits)?;
         let timing = stream.options.profiling;
         let start = if timing { Some(stream.record(true)?) } else { None };
-        let submitted = device.check(call, submit(stream.stream)).and_then(|()| stream.record(timing));
-        match submitted {
-            Ok(end) => Ok(Event::new(CudaEvent { stream: stream.clone(), start, end })),
-            Err(error) => {
-                start.into_iter().for_each(|event| device.give_event(event, true));
-                Err(error)
+        let number = AtomicU64::new(stream.submit(call, submit)?);
+        let end = OnceLock::from(stream.record(timing)?);
+        Ok(Event::new(CudaEvent { stream: stream.clone(), number, start, end }))
+    }
+
+    /// Runs `submit` once `waits` are complete, without telling the driver of an event.
+    fn submit_unwatched(
+        &self,
+        call: &'static str,
+        waits: &[Event],
+        submit: impl FnOnce(CuStream) -> i32,
+    ) -> Result<Event, HalError> {
+        let stream = &self.stream;
+        let _current = self.ready(waits)?;
+        let mut open = stream.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = stream.submit(call, submit)?;
+        // What is complete stays so, and stands for nothing new.
+        if let Some(event) = &*open
+            && let Some(ours) = event.downcast::<CudaEvent>().filter(|ours| !ours.is_known_complete())
+        {
+            ours.number.store(number, Ordering::Release);
+            return Ok(event.clone());
+        }
+        let (number, end) = (AtomicU64::new(number), OnceLock::new());
+        Ok(open.insert(Event::new(CudaEvent { stream: stream.clone(), number, start: None, end })).clone())
+    }
+
+    /// A launch as the driver takes it, checked: `cuLaunchKernel` with everything but the stream.
+    fn prepared<T>(
+        &self,
+        launch: &Launch<'_>,
+        run: impl FnOnce(&dyn Fn(CuStream) -> i32) -> Result<T, HalError>,
+    ) -> Result<T, HalError> {
+        let device = &self.stream.device;
+        queue::check_launch(launch, device.info())?;
+        let any: &dyn Any = &**launch.kernel;
+        let Some(kernel) = any.downcast_ref::<CudaKernel>().filter(|k| k.belongs_to(device)) else {
+            return Err(HalError::InvalidArgument(format!(
+                "kernel `{}` was not loaded on {}",
+                launch.kernel.name(),
+                device.filter()
+            )));
+        };
+        let mut shared = 0;
+        let mut parameters = SmallVec::<[*mut c_void; FEW]>::new();
+        for field in launch.fields {
+            match field.kind {
+                ArgKind::Local => shared += field.size.next_multiple_of(16),
+                _ => parameters.push(launch.bytes(field).as_ptr().cast_mut().cast()),
             }
         }
+        let ([gx, gy, gz], [lx, ly, lz]) = (launch.groups, launch.local);
+        let (function, extra) = (kernel.function(), std::ptr::null_mut());
+        let parameters = parameters.as_ptr().cast_mut();
+        run(&|stream| {
+            // SAFETY: one pointer per parameter, to as many bytes as it has (the caller's word), which the driver
+            // copies during the call.
+            unsafe {
+                let launch = device.api().cuLaunchKernel;
+                launch(function, gx, gy, gz, lx, ly, lz, shared, stream, parameters, extra)
+            }
+        })
+    }
+}
+
+impl Drop for CudaQueue {
+    fn drop(&mut self) {
+        // It holds the stream, which holds it.
+        drop(self.stream.open.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
 impl Stream {
-    /// An event at the stream's present end. The device is entered.
-    fn record(&self, timing: bool) -> Result<CuEvent, HalError> {
+    /// Submits an operation and counts it. The device is entered.
+    fn submit(&self, call: &'static str, submit: impl FnOnce(CuStream) -> i32) -> Result<u64, HalError> {
+        self.device.check(call, submit(self.stream))?;
+        Ok(self.submitted.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
+    /// A driver's event at the stream's present end. The device is entered.
+    fn record_event(&self, timing: bool) -> Result<CuEvent, HalError> {
         let event = self.device.take_event(timing)?;
         // SAFETY: both are handles of this context.
         let code = unsafe { (self.device.api().cuEventRecord)(event, self.stream) };
         self.device.check("cuEventRecord", code).inspect_err(|_| self.device.give_event(event, timing))?;
         Ok(event)
+    }
+
+    /// A marker at the stream's present end. The device is entered.
+    fn record(&self, timing: bool) -> Result<Marker, HalError> {
+        // Read first: what is submitted meanwhile may come before the event, but is not counted.
+        let after = self.submitted.load(Ordering::Acquire);
+        let event = self.record_event(timing)?;
+        Ok(Marker { device: self.device.clone(), after, event, timing })
+    }
+}
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        self.device.give_event(self.event, self.timing);
     }
 }
 
@@ -116,49 +236,36 @@ impl Queue for CudaQueue {
     }
 
     unsafe fn launch(&self, launch: &Launch<'_>, waits: &[Event]) -> Result<Event, HalError> {
-        let device = &self.stream.device;
-        queue::check_launch(launch, device.info())?;
-        let any: &dyn Any = &**launch.kernel;
-        let Some(kernel) = any.downcast_ref::<CudaKernel>().filter(|k| k.belongs_to(device)) else {
-            return Err(HalError::InvalidArgument(format!(
-                "kernel `{}` was not loaded on {}",
-                launch.kernel.name(),
-                device.filter()
-            )));
-        };
         if launch.is_empty() {
-            return self.barrier(waits);
+            return self.prepared(launch, |_| self.barrier(waits));
         }
-        let (mut few, mut many) = ([std::ptr::null_mut::<c_void>(); FEW], Vec::new());
-        let parameters = if launch.fields.len() <= FEW {
-            &mut few[..launch.fields.len()]
-        } else {
-            many.resize(launch.fields.len(), std::ptr::null_mut());
-            &mut many[..]
-        };
-        for (parameter, field) in parameters.iter_mut().zip(launch.fields) {
-            *parameter = launch.bytes(field).as_ptr().cast_mut().cast();
+        self.prepared(launch, |start| self.submit("cuLaunchKernel", waits, start))
+    }
+
+    unsafe fn launch_unwatched(&self, launch: &Launch<'_>, waits: &[Event]) -> Result<Event, HalError> {
+        if launch.is_empty() || self.stream.options.profiling {
+            // SAFETY: passed on to the caller.
+            return unsafe { self.launch(launch, waits) };
         }
-        let ([gx, gy, gz], [lx, ly, lz]) = (launch.groups, launch.local);
-        self.submit("cuLaunchKernel", waits, |stream| {
-            let (function, extra) = (kernel.function(), std::ptr::null_mut());
-            // SAFETY: one pointer per parameter, to as many bytes as it has (the caller's word), which the driver
-            // copies during the call.
-            unsafe {
-                (device.api().cuLaunchKernel)(
-                    function,
-                    gx,
-                    gy,
-                    gz,
-                    lx,
-                    ly,
-                    lz,
-                    0,
-                    stream,
-                    parameters.as_mut_ptr(),
-                    extra,
-                )
-            }
+        self.prepared(launch, |start| self.submit_unwatched("cuLaunchKernel", waits, start))
+    }
+
+    fn may_be_full(&self) -> bool {
+        let (submitted, complete) = (&self.stream.submitted, &self.stream.complete);
+        submitted.load(Ordering::Relaxed).saturating_sub(complete.load(Ordering::Relaxed)) > ROOM
+    }
+
+    unsafe fn launch_bare(&self, launch: &Launch<'_>, count: u32) -> Result<Option<Duration>, HalError> {
+        let (stream, device) = (self.stream.stream, &self.stream.device);
+        self.prepared(launch, |start| {
+            let _current = device.enter()?;
+            let begin = Instant::now();
+            let failed = (0..count).map(|_| start(stream)).find(|code| *code != api::SUCCESS);
+            let took = begin.elapsed();
+            device.check("cuLaunchKernel", failed.unwrap_or(api::SUCCESS))?;
+            // SAFETY: our stream.
+            device.check("cuStreamSynchronize", unsafe { (device.api().cuStreamSynchronize)(stream) })?;
+            Ok(Some(took))
         })
     }
 
@@ -194,15 +301,29 @@ impl Queue for CudaQueue {
         })
     }
 
+    unsafe fn prefetch(&self, address: u64, bytes: usize, waits: &[Event]) -> Result<Event, HalError> {
+        let device = &self.stream.device;
+        if bytes == 0 || !device.moves_memory() {
+            return self.barrier(waits);
+        }
+        self.submit("cuMemPrefetchAsync", waits, |stream| {
+            // SAFETY: the caller vouches for the range.
+            unsafe { (device.api().cuMemPrefetchAsync)(address, bytes, device.ordinal(), stream) }
+        })
+    }
+
     fn barrier(&self, waits: &[Event]) -> Result<Event, HalError> {
         self.submit("cuEventRecord", waits, |_| api::SUCCESS)
     }
 
     fn wait(&self) -> Result<(), HalError> {
-        let device = &self.stream.device;
+        let (stream, device) = (&self.stream, &self.stream.device);
         let _current = device.enter()?;
+        let submitted = stream.submitted.load(Ordering::Acquire);
         // SAFETY: our stream.
-        device.check("cuStreamSynchronize", unsafe { (device.api().cuStreamSynchronize)(self.stream.stream) })
+        device.check("cuStreamSynchronize", unsafe { (device.api().cuStreamSynchronize)(stream.stream) })?;
+        stream.complete.fetch_max(submitted, Ordering::Release);
+        Ok(())
     }
 }
 
@@ -233,6 +354,26 @@ unsafe fn fill_by_eight(api: &Api, dst: u64, words: [u32; 2], bytes: usize, stre
 }
 
 impl CudaEvent {
+    /// The marker of its end, recorded now if there is none.
+    fn end(&self) -> Result<&Marker, HalError> {
+        if let Some(end) = self.end.get() {
+            return Ok(end);
+        }
+        let stream = &self.stream;
+        let _current = stream.device.enter()?;
+        let mut open = stream.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have been first.
+        let marker = match self.end.get() {
+            Some(_) => None,
+            None => Some(stream.record(false)?),
+        };
+        let closed = open.take_if(|e| e.downcast::<CudaEvent>().is_some_and(|e| std::ptr::eq(e, self)));
+        let end = self.end.get_or_init(|| marker.expect("recorded where there was none"));
+        drop(open);
+        drop(closed);
+        Ok(end)
+    }
+
     /// Milliseconds from one event to a later one, both complete.
     fn elapsed(&self, from: CuEvent, to: CuEvent) -> Option<f64> {
         let mut milliseconds = 0_f32;
@@ -244,35 +385,44 @@ impl CudaEvent {
 
 impl EventImpl for CudaEvent {
     fn is_complete(&self) -> bool {
+        if self.is_known_complete() {
+            return true;
+        }
         let device = &self.stream.device;
         // What cannot be asked any more is over; `wait` has the error.
         let Ok(_current) = device.enter() else { return true };
+        let Ok(end) = self.end() else { return true };
         // SAFETY: our event.
-        let code = unsafe { (device.api().cuEventQuery)(self.end) };
+        let code = unsafe { (device.api().cuEventQuery)(end.event) };
+        if code == api::SUCCESS {
+            self.stream.complete.fetch_max(end.after, Ordering::Release);
+        }
         code != api::NOT_READY
+    }
+
+    fn is_known_complete(&self) -> bool {
+        self.number.load(Ordering::Acquire) <= self.stream.complete.load(Ordering::Acquire)
     }
 
     fn wait(&self) -> Result<(), HalError> {
         let device = &self.stream.device;
         let _current = device.enter()?;
+        if self.is_known_complete() {
+            return Ok(());
+        }
+        let end = self.end()?;
         // SAFETY: our event.
-        device.check("cuEventSynchronize", unsafe { (device.api().cuEventSynchronize)(self.end) })
+        device.check("cuEventSynchronize", unsafe { (device.api().cuEventSynchronize)(end.event) })?;
+        self.stream.complete.fetch_max(end.after, Ordering::Release);
+        Ok(())
     }
 
     fn profiling(&self) -> Option<(u64, u64)> {
-        let (origin, start) = (self.stream.origin?, self.start?);
+        let (origin, start, end) = (self.stream.origin?, self.start.as_ref()?, self.end.get()?);
         let _current = self.stream.device.enter().ok()?;
         // The driver's float is coarse far from the origin; the duration is exact, so it is measured by itself.
-        let begin = self.elapsed(origin, start)? * 1e6;
-        let duration = self.elapsed(start, self.end)? * 1e6;
+        let begin = self.elapsed(origin, start.event)? * 1e6;
+        let duration = self.elapsed(start.event, end.event)? * 1e6;
         Some((begin as u64, begin as u64 + duration as u64))
-    }
-}
-
-impl Drop for CudaEvent {
-    fn drop(&mut self) {
-        let device = &self.stream.device;
-        self.start.into_iter().for_each(|event| device.give_event(event, true));
-        device.give_event(self.end, self.start.is_some());
     }
 }

@@ -145,6 +145,7 @@ functions! {
         clEnqueueMemFillINTEL(
             ClQueue, *mut c_void, *const c_void, usize, usize, u32, *const ClEvent, *mut ClEvent,
         ) -> i32;
+        clEnqueueMigrateMemINTEL(ClQueue, *const c_void, usize, u64, u32, *const ClEvent, *mut ClEvent) -> i32;
     }
 }
 

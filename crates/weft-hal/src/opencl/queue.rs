@@ -194,6 +194,20 @@ impl Queue for OpenClQueue {
         })
     }
 
+    unsafe fn prefetch(&self, address: u64, bytes: usize, waits: &[Event]) -> Result<Event, HalError> {
+        let device = &self.handle.device;
+        device.usable()?;
+        if bytes == 0 {
+            return self.barrier(waits);
+        }
+        let waits = self.wait_list(waits)?;
+        self.enqueue("clEnqueueMigrateMemINTEL", &waits, |n, list, event| {
+            let (queue, address) = (self.handle.queue, address as *const c_void);
+            // SAFETY: the caller vouches for the range. No flags: to the queue's device.
+            unsafe { (device.usm().clEnqueueMigrateMemINTEL)(queue, address, bytes, 0, n, list, event) }
+        })
+    }
+
     fn barrier(&self, waits: &[Event]) -> Result<Event, HalError> {
         let device = &self.handle.device;
         device.usable()?;

@@ -32,6 +32,10 @@ impl Family {
     }
 }
 
+fn is_complex(ty: &Type) -> bool {
+    ty.scalar_dtype().is_some_and(DType::is_complex)
+}
+
 fn space_of(place: &Place) -> Space {
     if place.is_host() { Space::Host } else { Space::Global }
 }
@@ -52,6 +56,18 @@ impl Rule<'_> {
                 let ty = self.result(0);
                 self.ensure(4, constant_fits(value, ty), &format!("the constant is no {ty}"))
             }
+            Abs if is_complex(self.operand(0)) => self.parts(self.operand(0), self.result(0)),
+            Real | Imag => self.parts(self.operand(0), self.result(0)),
+            Complex => {
+                self.parts(self.result(0), self.operand(0))?;
+                self.ensure(4, self.operand(0) == self.operand(1), "the parts differ in type")
+            }
+            TrueDiv => {
+                let python = *self.operand(0) == Type::PYINT && *self.result(0) == Type::PYFLOAT;
+                let strong = *self.operand(0) == Type::I64 && *self.result(0) == Type::F64;
+                let one = self.operand(0) == self.operand(1);
+                self.ensure(4, one && (python || strong), "divides two Python ints, which gives a float")
+            }
             Add | Mul => same(NUMBERS),
             Sub | Pow | Neg => same(Family { bools: false, ..NUMBERS }),
             Div => same(Family { complex: true, ..FLOATS }),
@@ -59,7 +75,16 @@ impl Rule<'_> {
             Min | Max => same(Family { bools: true, ..REALS }),
             And | Or | Xor | Not => same(BITS),
             Shl | Shr => same(INTS),
-            Sin | Cos | Exp | Log | Sqrt => same(FLOATS),
+            Math { function, .. } => {
+                let arity = function.arity();
+                self.ensure(4, self.data.operands.len() == arity, &format!("the function takes {arity} arguments"))?;
+                same(Family { complex: function.has_complex(), ..FLOATS })
+            }
+            Bits => {
+                let size = |ty: &Type| ty.scalar_dtype().filter(|d| d.is_int() || d.is_float()).map(DType::size);
+                let (from, to) = (size(self.operand(0)), size(self.result(0)));
+                self.ensure(4, from.is_some() && from == to, "the bits of a number are one of the same size")
+            }
             Cmp { is } => {
                 let ty = self.operand(0);
                 self.ensure(4, ty == self.operand(1), "two types are compared")?;
@@ -94,6 +119,16 @@ impl Rule<'_> {
         }
     }
 
+    /// A complex number's parts are floats of half its size, of the same family.
+    fn parts(&self, whole: &Type, part: &Type) -> Checked {
+        let fits = match (whole, part) {
+            (Type::Py(Weak::Complex), Type::Py(Weak::Float)) => true,
+            (Type::Num(w), Type::Num(p)) => w.part() == Some(*p),
+            _ => false,
+        };
+        self.ensure(4, fits, &format!("{part} is no part of {whole}"))
+    }
+
     /// Pointers and owners: rule 10.
     pub(super) fn mem(&self) -> Checked {
         let ins = &self.data.operands;
@@ -121,6 +156,25 @@ impl Rule<'_> {
             Op::MemAlloc { at } => {
                 self.ensure(10, *self.operand(0) == Type::I64, "a number of bytes is i64")?;
                 made(at).map(drop)
+            }
+            Op::MemPointer => {
+                self.ensure(10, *self.operand(0) == Type::I64, "an address is i64")?;
+                pointer(self.operand(1)).and(pointer(self.result(0))).map(drop)
+            }
+            Op::MemShare => {
+                let words = *self.operand(0) == Type::I64 && *self.operand(1) == Type::I64;
+                self.ensure(10, words, "an address and a word are i64")?;
+                made(&Place::Host).map(drop)
+            }
+            Op::MemKeep => {
+                let fits = *self.operand(0) == Type::Owner && *self.result(0) == Type::I64;
+                self.ensure(10, fits, "keeps no owner")
+            }
+            Op::MemDrop => self.ensure(10, *self.operand(0) == Type::I64, "a word is i64"),
+            Op::MemList { .. } => made(&Place::Host).map(drop),
+            Op::MemReserve => {
+                pointer(self.operand(0))?;
+                self.ensure(10, *self.operand(1) == Type::I64, "a number of items is i64")
             }
             Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
             Op::MemNeed { at, rank, .. } => {

@@ -46,7 +46,7 @@ impl Ring<'_> {
             let around = &self.around;
             Rule { m: self.m, f, holder, op, data: f.op(op), rank: self.rank, item: self.item, around }.check()?;
             for &v in &f.op(op).results {
-                if matches!(f.op(op).op.dialect(), "scf") {
+                if f.op(op).op.dialect() == "scf" || matches!(f.op(op).op, Op::NtWeaken | Op::NtNull | Op::ListGet) {
                     self.bind_fresh(v);
                 }
                 self.symbols(v).map_err(|message| broken(f, op, "rules.12", message))?;
@@ -184,8 +184,9 @@ impl<'f> Rule<'f> {
                 self.ensure(13, *self.result(0) == held, "the cell holds another type")
             }
             CellGet if typed => {
-                let held = Type::Cell(self.result(0).clone().into());
-                self.ensure(13, *self.operand(0) == held, "the cell holds another type")
+                // Sizes may differ from one time to the next: they get symbols of their own.
+                let fits = matches!(self.operand(0), Type::Cell(held) if like(self.result(0), held));
+                self.ensure(13, fits, "the cell holds another type")
             }
             CellSet if typed => {
                 let held = Type::Cell(self.operand(0).clone().into());
@@ -209,6 +210,7 @@ impl<'f> Rule<'f> {
                 self.ensure(12, is_index(self.operand(0)), "a size is i64, i32 or pyint")
             }
             op if op.dialect() == "nt" => self.nt(),
+            op if op.dialect() == "list" => self.list(),
             op if matches!(op.dialect(), "arith" | "math") => self.scalar(),
             EnvRegion { .. } => self.region_args(0, &self.types(ins)),
             EnvTransfer { .. } => {
@@ -272,6 +274,7 @@ impl<'f> Rule<'f> {
         let results = self.types(&holder.results);
         let want: Vec<Type> = match holder.op {
             Op::ScfLoop => self.types(&holder.operands).into_iter().cloned().collect(),
+            Op::PyGenerator => vec![],
             Op::NtElementwise => results.iter().filter_map(|t| t.as_tensor()).map(|t| Type::Num(t.dtype)).collect(),
             _ => results.into_iter().cloned().collect(),
         };
@@ -351,8 +354,11 @@ impl<'f> Rule<'f> {
             }
             NtCopy => {
                 let to = self.tensor(14, self.operand(0))?;
-                let from = self.tensor(14, self.operand(1))?;
                 self.ensure(14, !to.readonly, "the array is read-only")?;
+                if *self.operand(1) == Type::Num(to.dtype) {
+                    return Ok(());
+                }
+                let from = self.tensor(14, self.operand(1))?;
                 self.ensure(14, from.dims == to.dims && from.dtype == to.dtype, "sizes or dtypes differ")
             }
             NtReduce { axes, .. } => {
@@ -362,6 +368,30 @@ impl<'f> Rule<'f> {
                 self.ensure(14, left.map(|(_, d)| d).eq(&to.dims), "the result's sizes are not those left")
             }
             _ => Ok(()),
+        }
+    }
+
+    fn list(&self) -> Checked {
+        let of = |ty: &'f Type| ty.as_list().ok_or_else(|| self.fail(15, format!("{ty} is no list")));
+        let item = |values: &[ValueId], want: &[Type]| {
+            let same = values.len() == want.len() && values.iter().zip(want).all(|(&v, t)| like(self.f.ty(v), t));
+            self.ensure(15, same, "the values are not those of an item")
+        };
+        if self.data.op == Op::ListNew {
+            return of(self.result(0)).map(drop);
+        }
+        let items = of(self.operand(0))?;
+        match self.data.op {
+            Op::ListLen => self.ensure(15, *self.result(0) == Type::PYINT, "the result is no pyint"),
+            Op::ListPush => item(&self.data.operands[1..], items),
+            _ => {
+                self.ensure(15, is_index(self.operand(1)), "an index is i64, i32 or pyint")?;
+                match self.data.op {
+                    Op::ListGet => item(&self.data.results, items),
+                    Op::ListSet => item(&self.data.operands[2..], items),
+                    _ => Ok(()),
+                }
+            }
         }
     }
 

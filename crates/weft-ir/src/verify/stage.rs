@@ -66,7 +66,12 @@ impl<'f> Ring<'f> {
             Op::SimtGlobalId { .. } | Op::SimtGlobalSize { .. } | Op::SimtItems if !self.f.kernel => {
                 return fail("stage.3", "work-items exist in kernels only");
             }
-            Op::SimtLaunch { .. } | Op::MemAlloc { .. } | Op::MemNeed { .. } | Op::MemRelease
+            Op::SimtLaunch { .. }
+            | Op::MemAlloc { .. }
+            | Op::MemNeed { .. }
+            | Op::MemRelease
+            | Op::MemList { .. }
+            | Op::MemReserve
                 if self.f.kernel || around.parallel =>
             {
                 return fail("stage.3", "kernels and parallel loops neither allocate, move memory nor launch");
@@ -94,8 +99,10 @@ impl<'f> Ring<'f> {
             (Stage::Loops, "simt") => !before_loops,
             (Stage::Loops, dialect) => matches!(dialect, "arith" | "math" | "mem" | "par"),
             (_, "simt") => before_loops,
-            (Stage::Ntensor, dialect) => matches!(dialect, "nt" | "arith" | "math" | "shape"),
-            (Stage::Placed | Stage::Fused, dialect) => matches!(dialect, "nt" | "arith" | "math" | "shape" | "env"),
+            (Stage::Ntensor, dialect) => matches!(dialect, "nt" | "list" | "arith" | "math" | "shape"),
+            (Stage::Placed | Stage::Fused, dialect) => {
+                matches!(dialect, "nt" | "list" | "arith" | "math" | "shape" | "env")
+            }
         }
     }
 
@@ -104,7 +111,7 @@ impl<'f> Ring<'f> {
             (Stage::Py, _) => *ty == Type::Untyped,
             (_, Type::Cell(held)) => !matches!(**held, Type::Cell(_)) && self.type_allowed(held),
             (Stage::Loops, _) => matches!(ty, Type::Num(_) | Type::Mem(..) | Type::Owner),
-            (_, Type::Tuple(items)) => items.iter().all(|t| self.type_allowed(t)),
+            (_, Type::Tuple(items) | Type::List(items)) => items.iter().all(|t| self.type_allowed(t)),
             _ => matches!(ty, Type::Py(_) | Type::Num(_) | Type::Tensor(_)),
         }
     }
@@ -125,7 +132,7 @@ impl<'f> Ring<'f> {
             return Err(broken(self.f, id, "stage.4", format!("arrays at {first} and at {other}")));
         }
         let here = around.place.unwrap_or(&Place::Host);
-        let metadata = [Op::NtReshape].contains(&data.op)
+        let metadata = [Op::NtReshape, Op::NtWeaken, Op::NtNull].contains(&data.op)
             || matches!(data.op, Op::NtRefine { .. } | Op::NtExpand { .. } | Op::NtView { .. });
         let touches = !metadata;
         if touches && !self.f.kernel && first != here {

@@ -222,19 +222,23 @@ fn number(dtype: DType, rng: &mut Rng) -> Scalar {
     let small = rng.below(23) as i64 - 11;
     let odd = rng.chance(35);
     let wide = match dtype {
-        DType::F32 | DType::F64 if odd => {
+        d if d.is_complex() => {
+            let part = d.part().expect("complex");
+            return weft_interp::scalar::binary(&Op::Complex, number(part, rng), number(part, rng)).expect("two parts");
+        }
+        DType::F16 | DType::F32 | DType::F64 if odd => {
             let values =
                 [0.0, -0.0, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, -1e-310, 2147483648.0, 1e19];
             Scalar::F64(rng.pick(&values))
         }
-        DType::F32 | DType::F64 if rng.chance(40) => Scalar::F64(rng.bits() as f64 / 1e12 - 2000.0),
-        DType::F32 | DType::F64 => Scalar::F64(small as f64 / 2.0),
+        DType::F16 | DType::F32 | DType::F64 if rng.chance(40) => Scalar::F64(rng.bits() as f64 / 1e12 - 2000.0),
+        DType::F16 | DType::F32 | DType::F64 => Scalar::F64(small as f64 / 2.0),
         DType::Bool => Scalar::Bool(small > 0),
         _ if odd => {
             let (lo, hi) = dtype.int_bounds().expect("an integer dtype");
-            Scalar::Int(dtype, rng.pick(&[lo, hi, lo + 1, 31, 32, 63, 64, 1 << 30]))
+            Scalar::Int(dtype, rng.pick(&[lo, hi, lo + 1, 31, 32, 63, 64, (1 << 30).min(hi)]))
         }
-        _ => Scalar::Int(dtype, small.into()),
+        _ => Scalar::Int(DType::I64, small.into()),
     };
     wide.cast(dtype).expect("a dtype that the interpreter has")
 }

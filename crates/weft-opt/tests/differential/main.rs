@@ -5,16 +5,18 @@
 //! ```text
 //! WEFT_FUZZ_SECONDS=60      new modules for so long, every one of them as native code too
 //! WEFT_FUZZ_SEED=123        the module of one seed, which a failure prints
+//! WEFT_FUZZ_KIND=flow       only modules of this kind
 //! ```
 //!
 //! A failure prints the seed, what differs, and the module with every op dropped that the failure does not need.
 //!
-//! Read in this order: `scalars` (random scalar code), `programs`, `kernels`, `compare` (the runs), `precision` (what is
+//! Read in this order: `scalars` (random scalar code), `programs`, `kernels`, `flows`, `compare` (the runs), `precision` (what is
 //! exact), `shrink`.
 
 #[path = "../filetests/backends.rs"]
 mod backends;
 mod compare;
+mod flows;
 mod kernels;
 #[path = "../filetests/native.rs"]
 mod native;
@@ -30,6 +32,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weft_ir::print::print_module;
 use weft_ir::read::read_module;
 
+/// Kinds of modules.
+const KINDS: [&str; 4] = ["program", "kernel", "flow", "program"];
+
 /// Counts of what was tried.
 #[derive(Debug, Default)]
 struct Tally {
@@ -41,7 +46,11 @@ struct Tally {
 
 /// Checks the module of a seed; panics with a small one that fails.
 fn try_one(kind: &str, seed: u64, backends: &[Box<dyn Backend>], native: bool, tally: &mut Tally) {
-    let text = if kind == "kernel" { kernels::kernel(seed) } else { programs::program(seed) };
+    let text = match kind {
+        "kernel" => kernels::kernel(seed),
+        "flow" => flows::program(seed),
+        _ => programs::program(seed),
+    };
     let m = read_module(&text).unwrap_or_else(|e| panic!("the {kind} of seed {seed} does not read: {e}\n{text}"));
     tally.modules += 1;
     match check(&m, seed, backends, native) {
@@ -74,9 +83,11 @@ fn setting(name: &str) -> Option<u64> {
 #[test]
 fn random_modules_agree() {
     let backends = backends::all();
+    let only = std::env::var("WEFT_FUZZ_KIND").unwrap_or_default();
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|k| only.is_empty() || *k == only).collect();
     let mut tally = Tally::default();
     if let Some(seed) = setting("WEFT_FUZZ_SEED") {
-        for kind in ["program", "kernel"] {
+        for kind in kinds {
             try_one(kind, seed, &backends, true, &mut tally);
         }
     } else if let Some(seconds) = setting("WEFT_FUZZ_SECONDS") {
@@ -84,12 +95,12 @@ fn random_modules_agree() {
         println!("seeds from {first}");
         let end = Instant::now() + Duration::from_secs(seconds);
         for seed in (first..).take_while(|_| Instant::now() < end) {
-            let kind = if seed % 3 == 0 { "kernel" } else { "program" };
+            let kind = kinds[seed as usize % kinds.len()];
             try_one(kind, seed, &backends, true, &mut tally);
         }
     } else {
-        for seed in 0..450 {
-            let kind = if seed % 3 == 0 { "kernel" } else { "program" };
+        for seed in 0..600 {
+            let kind = kinds[seed as usize % kinds.len()];
             try_one(kind, seed, &backends, seed % 7 == 0, &mut tally);
         }
         assert!(tally.native >= 50 && tally.raised >= 20 && tally.refused < 100, "a poor mix: {tally:?}");

@@ -1,5 +1,6 @@
 //! Which values of a function are exact on every backend, and which only within a few ulps.
 
+use weft_ir::math::MathFn;
 use weft_ir::{Func, Op, OpId, RegionId, ValueId};
 
 /// True for what is only near.
@@ -64,6 +65,10 @@ impl Near<'_> {
                 self.set(arg, near);
             }
             for (i, &near) in yielded.iter().enumerate() {
+                // A loop that only `break` ends yields what it carries, and nothing inexact (see `misused`).
+                if data.op == Op::ScfLoop {
+                    continue;
+                }
                 self.set(data.results[i], near);
                 if data.op == Op::ScfFor {
                     self.set(args[1 + i], near);
@@ -72,7 +77,7 @@ impl Near<'_> {
         }
         let float = || data.results.iter().all(|&v| self.f.ty(v).scalar_dtype().is_some_and(|d| d.is_float()));
         match data.op {
-            Op::Sin | Op::Cos | Op::Exp | Op::Log => self.set(data.results[0], true),
+            Op::Math { function, .. } => self.set(data.results[0], function != MathFn::Sqrt),
             Op::Pow if float() => self.set(data.results[0], true),
             Op::Neg | Op::Abs | Op::Select | Op::NtItem | Op::NtLoad { .. } => {
                 self.set(data.results[0], operands.contains(&true));
@@ -93,12 +98,19 @@ impl Near<'_> {
         }
     }
 
+    /// Whether a `yield` is that of a `scf.loop`.
+    fn carries_on(&self, op: OpId) -> bool {
+        let ends = |r: &RegionId| self.f.region(*r).ops.last() == Some(&op);
+        self.f.ops.iter().any(|data| data.op == Op::ScfLoop && data.regions.iter().any(ends))
+    }
+
     /// Whether the op does more with a near value than pass it on or change its sign.
     fn misused(&self, op: OpId) -> bool {
         let data = self.f.op(op);
         data.operands.iter().enumerate().any(|(i, &v)| {
             let passes = match data.op {
-                Op::Neg | Op::Abs | Op::Yield | Op::Return | Op::NtElementwise => true,
+                Op::Yield => !self.carries_on(op),
+                Op::Neg | Op::Abs | Op::Return | Op::NtElementwise => true,
                 Op::NtRefine { .. } | Op::NtDim { .. } | Op::NtItem => true,
                 Op::NtLoad { .. } => i == 0,
                 Op::NtStore { .. } => i < 2,

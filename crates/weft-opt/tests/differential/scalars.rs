@@ -4,7 +4,8 @@ use crate::rng::Rng;
 use std::fmt::Display;
 
 /// Every dtype that programs compute with.
-pub const DTYPES: [&str; 5] = ["f64", "f32", "i64", "i32", "bool"];
+pub const DTYPES: [&str; 14] =
+    ["f64", "f32", "i64", "i32", "bool", "i8", "i16", "u8", "u16", "u32", "u64", "f16", "c64", "c128"];
 
 /// The sites that programs raise; `nt.refine` has one of its own.
 pub const SITES: &str = "\
@@ -84,6 +85,14 @@ impl Writer {
         let any_int = |rng: &mut Rng| if rng.chance(70) { rng.pick(&ints) } else { rng.pick(&long) };
         let (value, weak) = match ty {
             "bool" => (self.rng.pick(&["true", "false"]), "pybool"),
+            "i8" | "i16" => (self.rng.pick(&["0", "1", "-1", "3", "7", "16", "127", "-128"]), "pyint"),
+            "u8" | "u16" | "u32" => (self.rng.pick(&["0", "1", "2", "5", "31", "200", "255"]), "pyint"),
+            "u64" => (self.rng.pick(&["0", "1", "2", "63", "64", "9223372036854775807"]), "pyint"),
+            "c64" | "c128" => {
+                let values = ["0.0 0.0", "1.0 -2.0", "-0.0 0.5", "0.1 1e30", "3.0 float 0x7ff0000000000000"];
+                let value = self.rng.pick(&values);
+                return self.define(format!("arith.const() <{{value=complex {value}}}>"), ty);
+            }
             "i32" => (self.rng.pick(&ints), "pyint"),
             "i64" | "pyint" => (any_int(&mut self.rng), "pyint"),
             _ if self.rng.chance(25) => (any_int(&mut self.rng), "pyint"),
@@ -154,7 +163,7 @@ impl Writer {
             }
             17 if raises && self.rng.chance(40) => {
                 let condition = self.condition(scope);
-                let shown = self.exact(scope, ty);
+                let shown = self.exact(scope, if is_complex(ty) { "i64" } else { ty });
                 let site = 1 + self.rng.below(3);
                 self.line(format!("scf.if({condition}) {{ raise({shown}) <{{site={site}}}> }} {{ yield() }}"));
             }
@@ -167,14 +176,16 @@ impl Writer {
     /// A comparison.
     pub fn condition(&mut self, scope: &[Var]) -> String {
         let ty = if scope.is_empty() { "i64" } else { self.rng.pick(scope).ty };
-        let ((a, b), is) = (self.pair(scope, ty), self.rng.pick(&COMPARISONS));
+        let comparisons = if is_complex(ty) { &COMPARISONS[4..] } else { &COMPARISONS[..] };
+        let ((a, b), is) = (self.pair(scope, ty), self.rng.pick(comparisons));
         self.define(format!("arith.cmp({a}, {b}) <{{is=\"{is}\"}}>"), "bool")
     }
 
     fn binary(&mut self, scope: &mut Vec<Var>, ty: &'static str) {
         let ops: &[&str] = match ty {
             "bool" => &["add", "mul", "min", "max", "and", "or", "xor"],
-            "f32" | "f64" => &["add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "add", "mul", "pow"],
+            "c64" | "c128" => &["add", "sub", "mul", "div", "add", "mul"],
+            "f16" | "f32" | "f64" => &["add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "add", "mul", "pow"],
             _ => &["add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "and", "or", "xor", "shl", "shr"],
         };
         let (op, float) = (self.rng.pick(ops), ty.starts_with('f'));
@@ -189,9 +200,19 @@ impl Writer {
     }
 
     fn unary(&mut self, scope: &mut Vec<Var>, ty: &'static str) {
+        let part = if ty == "c64" { "f32" } else { "f64" };
+        if is_complex(ty) && self.rng.chance(60) {
+            let (op, a) = (self.rng.pick(&["arith.real", "arith.imag"]), self.exact(scope, ty));
+            return self.push(scope, format!("{op}({a})"), part, false);
+        }
+        if is_complex(ty) && self.rng.chance(50) {
+            let (re, im) = self.pair(scope, part);
+            return self.push(scope, format!("arith.complex({re}, {im})"), ty, false);
+        }
         let ops: &[&str] = match ty {
             "bool" => &["arith.not"],
-            "f32" | "f64" => &["arith.neg", "arith.abs", "math.sqrt", "math.sin", "math.cos", "math.exp", "math.log"],
+            "c64" | "c128" => &["arith.neg"],
+            "f16" | "f32" | "f64" => &["arith.neg", "arith.abs", "math.sqrt", "math.sin", "math.cos", "math.exp", "math.log"],
             _ => &["arith.neg", "arith.abs", "arith.not"],
         };
         let (op, a) = (self.rng.pick(ops), self.any(scope, ty));
@@ -262,6 +283,10 @@ impl Writer {
     fn results(&mut self, types: &[&'static str], near: &[bool]) -> Vec<Var> {
         types.iter().zip(near).map(|(&ty, &near)| Var { name: self.fresh(), ty, near }).collect()
     }
+}
+
+fn is_complex(ty: &str) -> bool {
+    ty.starts_with('c')
 }
 
 /// Names with commas.

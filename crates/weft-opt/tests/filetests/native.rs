@@ -6,10 +6,10 @@
 
 use crate::backends::Backend;
 use std::cell::RefCell;
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, RuntimeTable};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable};
 use weft_codegen::{compile_host, load};
 use weft_interp::{Failure, Memory, Pointer, Scalar, Value};
-use weft_ir::{DType, Module, Op, Stage, Type};
+use weft_ir::{Module, Op, Stage, Type};
 use weft_opt::call::Call;
 
 /// Compiles the entry for this machine and calls it.
@@ -39,11 +39,30 @@ impl Backend for Native {
         let mut slots = vec![];
         for value in sizes.chain(call.args.iter().cloned()).flat_map(Value::explode) {
             slots.push(heap.slot(&value));
+            if let Value::Scalar(s @ Scalar::C128(_)) = value {
+                slots.push((s.to_bits() >> 64) as u64);
+            }
         }
-        let mut results = vec![0u64; m.entry().results.len()];
+        let mut results = vec![0u64; m.entry().results.iter().map(Type::slots).sum()];
         let heap = RefCell::new(heap);
-        let table = RuntimeTable { version: RuntimeTable::VERSION, alloc, release, par_for, launch, need };
-        let mut ctx = CallCtx { rt: &table, call: (&raw const heap).cast_mut().cast(), exc: ExcRecord::default() };
+        let table = RuntimeTable {
+            version: RuntimeTable::VERSION,
+            alloc,
+            release,
+            par_for,
+            launch,
+            need,
+            retain,
+            list_new,
+            list_reserve,
+            keep: retain,
+            drop_kept: release,
+        };
+        let call_state = (&raw const heap).cast_mut().cast();
+        let here = 0u8;
+        // Half a megabyte of stack for functions that call themselves.
+        let stack_limit = (&raw const here as u64).saturating_sub(1 << 19);
+        let mut ctx = CallCtx { rt: &table, call: call_state, exc: ExcRecord::default(), stack_limit };
         // SAFETY: the entry was compiled for these slots; the context, the table and the heap outlive the call.
         let status = unsafe { entry(&mut ctx, slots.as_ptr(), results.as_mut_ptr()) };
         let heap = heap.into_inner();
@@ -56,9 +75,18 @@ impl Backend for Native {
             };
         }
         let types = m.entry().results.iter();
-        let owners = types.clone().zip(&results).filter(|(ty, _)| **ty == Type::Owner).map(|(_, &word)| word);
-        heap.check_released(&owners.collect::<Vec<_>>())?;
-        let values = types.zip(&results).map(|(ty, &bits)| heap.value(ty, bits));
+        let mut rest = results.iter().map(|&word| u128::from(word));
+        let mut words = vec![];
+        for ty in types.clone() {
+            let low = rest.next().unwrap_or(0);
+            words.push(if ty.slots() == 2 { low | rest.next().unwrap_or(0) << 64 } else { low });
+        }
+        let owners = types.clone().zip(&words).filter(|(ty, _)| **ty == Type::Owner).map(|(_, &word)| word as u64);
+        // A handler is entered past releases: what it left behind ends with the call.
+        if !m.funcs.iter().any(|f| f.ops.iter().any(|o| o.op == Op::ScfTry)) {
+            heap.check_released(&owners.collect::<Vec<_>>())?;
+        }
+        let values = types.zip(&words).map(|(ty, &bits)| heap.value(ty, bits));
         call.collect(values.collect::<Result<Vec<_>, _>>()?)
     }
 }
@@ -81,6 +109,8 @@ struct Block {
     lent: Option<Memory>,
     /// Owners that are left.
     count: usize,
+    /// The header of a list.
+    list: bool,
 }
 
 impl Block {
@@ -92,7 +122,7 @@ impl Block {
             at.write_bytes(PATTERN, words.len() * 16);
             at.add(GUARD).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
-        Block { words, len: bytes.len(), lent, count: 1 }
+        Block { words, len: bytes.len(), lent, count: 1, list: false }
     }
 
     fn address(&self) -> u64 {
@@ -113,11 +143,8 @@ impl Heap {
     /// The 8 bytes that stand for an argument. Owners of arguments are odd, as those of Python's are.
     fn slot(&mut self, value: &Value) -> u64 {
         match value {
-            Value::Scalar(Scalar::Bool(v)) => (*v).into(),
-            Value::Scalar(Scalar::Int(_, v)) => *v as u64,
-            Value::Scalar(Scalar::F32(v)) => v.to_bits().into(),
-            Value::Scalar(Scalar::F64(v)) => v.to_bits(),
-            Value::Scalar(Scalar::None) | Value::Array(_) => 0,
+            Value::Scalar(s) => s.to_bits() as u64,
+            Value::Array(_) | Value::Cell(_) => 0,
             Value::Pointer(p) => {
                 let known = self.blocks.iter().position(|b| b.lent.as_ref().is_some_and(|l| l.same(&p.memory)));
                 let at = known.unwrap_or_else(|| {
@@ -140,6 +167,27 @@ impl Heap {
         self.blocks.get_mut(at)
     }
 
+    /// One owner less; with the last one of a list go its items.
+    fn release(&mut self, owner: u64) {
+        let Some(b) = self.owned(owner) else { return };
+        // One too many shows as a wrong count at the end.
+        b.count = b.count.wrapping_sub(1);
+        if b.count > 0 || !b.list {
+            return;
+        }
+        // SAFETY: the block holds a header, which `list_new` wrote, and so many words lie where it says.
+        let (list, words) = unsafe {
+            let list = *(b.address() as *const ListHeader);
+            let count = if list.items == 0 { 0 } else { (list.len * list.words) as usize };
+            (list, (0..count).map(|k| *(list.items as *const u64).add(k)).collect::<Vec<u64>>())
+        };
+        self.blocks.iter_mut().filter(|b| b.address() == list.items).for_each(|b| b.count -= 1);
+        for item in words.chunks(list.words.max(1) as usize) {
+            let held = item.iter().enumerate().filter(|(k, _)| list.owners >> k & 1 == 1);
+            held.for_each(|(_, &word)| self.release(word));
+        }
+    }
+
     /// Gives arguments what the program wrote into them; no guard may have changed.
     fn write_back(&self) -> Result<(), Failure> {
         for b in &self.blocks {
@@ -154,10 +202,10 @@ impl Heap {
         Ok(())
     }
 
-    /// Of every block that the program allocated one owner is left if it is among the `owners` returned, else none.
+    /// Of every block that the program allocated as many owners are left as are among the `owners` returned.
     fn check_released(&self, owners: &[u64]) -> Result<(), Failure> {
         for (i, b) in self.blocks.iter().enumerate().filter(|(_, b)| b.lent.is_none()) {
-            let returned = usize::from(owners.contains(&Heap::owner(i)));
+            let returned = owners.iter().filter(|&&o| o == Heap::owner(i)).count();
             if b.count != returned {
                 return Err(Failure::fault(format!("a block of {} bytes has {} owners left", b.len, b.count)));
             }
@@ -165,20 +213,22 @@ impl Heap {
         Ok(())
     }
 
-    fn value(&self, ty: &Type, bits: u64) -> Result<Value, Failure> {
+    fn value(&self, ty: &Type, word: u128) -> Result<Value, Failure> {
         let scalar = match ty {
             Type::Mem(dtype, _) => {
+                let bits = word as u64;
+                if bits == 0 {
+                    // What `mem.null` gives.
+                    let memory = Memory::borrowed(vec![]);
+                    return Ok(Value::Pointer(Pointer { memory, offset: 0, dtype: *dtype }));
+                }
                 let inside = |b: &&Block| (b.address()..=b.address() + b.len as u64).contains(&bits);
                 let b = self.blocks.iter().find(inside).ok_or_else(|| Failure::fault("a pointer to no block"))?;
                 let memory = Memory::borrowed(b.bytes().to_vec());
                 return Ok(Value::Pointer(Pointer { memory, offset: (bits - b.address()) as i64, dtype: *dtype }));
             }
             Type::Owner => return Ok(Value::Owner(Memory::borrowed(vec![]))),
-            Type::Num(DType::Bool) => Scalar::Bool(bits != 0),
-            Type::Num(DType::F32) => Scalar::F32(f32::from_bits(bits as u32)),
-            Type::Num(DType::F64) => Scalar::F64(f64::from_bits(bits)),
-            Type::Num(DType::I32) => Scalar::Int(DType::I32, (bits as i32).into()),
-            Type::Num(DType::I64) => Scalar::i64(bits as i64),
+            Type::Num(dtype) => Scalar::from_bits(word, *dtype),
             other => return Err(Failure::fault(format!("a result of type {other}"))),
         };
         Ok(Value::Scalar(scalar))
@@ -206,9 +256,43 @@ unsafe extern "C" fn alloc(ctx: *mut CallCtx, _place: u32, bytes: u64, out: *mut
 unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {
     // SAFETY: compiled code passes its context.
     let heap = unsafe { &mut *heap_of(ctx).borrow_mut() };
+    heap.release(owner);
+}
+
+unsafe extern "C" fn list_new(ctx: *mut CallCtx, words: u64, owners: u64, out: *mut [u64; 2]) -> u32 {
+    // SAFETY: compiled code passes its context and room for two words.
+    unsafe {
+        alloc(ctx, 0, size_of::<ListHeader>() as u64, out);
+        ((*out)[0] as *mut ListHeader).write(ListHeader { len: 0, capacity: 0, items: 0, words, owners });
+        let heap = &mut *heap_of(ctx).borrow_mut();
+        heap.owned((*out)[1]).into_iter().for_each(|b| b.list = true);
+    }
+    0
+}
+
+/// Always a new block, and room for no more than was asked for.
+unsafe extern "C" fn list_reserve(ctx: *mut CallCtx, header: *mut ListHeader, items: u64) -> u32 {
+    // SAFETY: compiled code passes its context and the header of a list.
+    unsafe {
+        let mut out = [0; 2];
+        alloc(ctx, 0, items * (*header).words * 8, &mut out);
+        let (old, bytes) = ((*header).items as *const u8, (*header).len * (*header).words * 8);
+        if !old.is_null() {
+            std::ptr::copy_nonoverlapping(old, out[0] as *mut u8, bytes as usize);
+        }
+        let heap = &mut *heap_of(ctx).borrow_mut();
+        heap.blocks.iter_mut().filter(|b| b.address() == old as u64).for_each(|b| b.count -= 1);
+        (*header).items = out[0];
+        (*header).capacity = items;
+    }
+    0
+}
+
+unsafe extern "C" fn retain(ctx: *mut CallCtx, owner: u64) {
+    // SAFETY: compiled code passes its context.
+    let heap = unsafe { &mut *heap_of(ctx).borrow_mut() };
     if let Some(b) = heap.owned(owner) {
-        // One too many shows as a wrong count at the end.
-        b.count = b.count.wrapping_sub(1);
+        b.count += 1;
     }
 }
 
@@ -218,7 +302,7 @@ unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     let chunks = (0..3).map(|k| (k * third, ((k + 1) * third).min(n))).filter(|(lo, hi)| lo < hi);
     for (lo, hi) in chunks.collect::<Vec<_>>().into_iter().rev() {
         // SAFETY: compiled code passes its context, and a body for this environment.
-        let mut own = unsafe { CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default() } };
+        let mut own = unsafe { CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default(), stack_limit: 0 } };
         if unsafe { body(&mut own, env, lo, hi) } != 0 && failed.is_none_or(|f| own.exc.iteration < f.iteration) {
             failed = Some(own.exc);
         }

@@ -1,6 +1,9 @@
 //! Abstract values: what is known of a Python value at compile time.
 
-use super::Infer;
+use super::join::Ty;
+use super::{FunctionRef, Infer};
+use crate::py::PyFunction;
+use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
 use weft_ir::{Op, Type, ValueId, Weak};
@@ -16,12 +19,123 @@ pub(super) enum Abs {
     Tuple(Vec<Abs>),
     /// A function Weft knows, by canonical name.
     Function(String),
+    /// A function of the user's.
+    UserFunction(FunctionRef),
+    /// A function defined in the function being walked, with what it captured.
+    Closure(Shared<Closure>),
+    /// `x.name` where the library has a function for it: called with `x` first.
+    Method(Box<Abs>, String),
+    /// An exception class.
+    ExceptionClass(Exc),
+    /// An exception that was made and not raised yet.
+    Exception(Exc, Vec<Abs>),
+    /// The exception that a handler is entered with.
+    Caught,
+    /// An f-string: literal parts around values.
+    Format(Vec<String>, Vec<(Abs, String)>),
     /// `range(lo, hi, step)`.
     Range(Box<[Abs; 3]>),
     /// `lower:upper:step` in an index; absent parts are None.
     Slice(Box<[Abs; 3]>),
+    /// Something that is only gone through.
+    Iter(Box<Iter>),
+    /// A list, and the site of lists like it (see `list`).
+    List(ValueId, u32),
+    /// A variable by place.
+    Cell(Shared<Cell>),
+    /// A value that may be absent: the flag (pybool) says whether it is there.
+    Tagged(Absent, ValueId, Box<Abs>),
     /// A name no path, or not every path, has assigned.
     Unbound(String),
+}
+
+/// What stands where a value is absent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Absent {
+    /// `None`.
+    None,
+    /// Nothing: this name is not assigned.
+    Unbound(String),
+}
+
+impl Absent {
+    /// The absent value itself.
+    pub(super) fn value(&self) -> Abs {
+        match self {
+            Absent::None => Abs::Const(Const::None),
+            Absent::Unbound(name) => Abs::Unbound(name.clone()),
+        }
+    }
+}
+
+/// An exception class: a builtin one, or the user's (its number in the resolver's table) with its builtin base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exc {
+    pub class: weft_ir::ExcClass,
+    pub user: Option<u32>,
+}
+
+/// What iterates over something else.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Iter {
+    /// `enumerate(it, start)`.
+    Enumerate(Abs, Abs),
+    /// `zip(a, b, …)`; `strict` is not supported.
+    Zip(Vec<Abs>),
+    /// `reversed(it)`.
+    Reversed(Abs),
+    /// `map(f, it, …)`.
+    Map(Abs, Vec<Abs>),
+    /// `filter(f, it)`.
+    Filter(Abs, Abs),
+    /// A generator expression, with the values around it.
+    Generator(Shared<Generator>),
+}
+
+/// A function with what it captured.
+#[derive(Debug)]
+pub(super) struct Closure {
+    pub py: Arc<PyFunction>,
+    /// Captured values, then defaults.
+    pub operands: Vec<Abs>,
+    /// Where its globals are looked up.
+    pub scope: super::Scope,
+}
+
+/// A generator expression that has not run yet.
+#[derive(Debug)]
+pub(super) struct Generator {
+    pub py: Arc<PyFunction>,
+    pub region: weft_ir::RegionId,
+    pub env: Vec<Option<Abs>>,
+    pub scope: super::Scope,
+}
+
+/// A variable by place: cells for the run-time values in it.
+#[derive(Debug)]
+pub(super) struct Cell {
+    pub name: String,
+    pub key: super::Key,
+    pub ty: Ty,
+    /// `ty` with its sizes named.
+    pub form: Ty,
+    pub leaves: Vec<ValueId>,
+}
+
+/// Shared, and compared by identity.
+#[derive(Debug)]
+pub(super) struct Shared<T>(pub Arc<T>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Shared(self.0.clone())
+    }
+}
+
+impl<T> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// Integers every pyint is in.
@@ -51,6 +165,24 @@ impl Infer<'_> {
                 format!("tuple[{}]", items.iter().map(|i| self.describe(i)).collect::<Vec<_>>().join(", "))
             }
             Abs::Function(name) => format!("the function {name}"),
+            Abs::UserFunction(_) | Abs::Closure(_) => "a function".into(),
+            Abs::Method(x, name) => format!("the method {name} of {}", self.describe(x)),
+            Abs::ExceptionClass(e) => format!("the class {}", e.class.name()),
+            Abs::Exception(e, _) => e.class.name().into(),
+            Abs::Caught => "an exception".into(),
+            Abs::Format(..) => "str".into(),
+            Abs::Iter(it) => match **it {
+                Iter::Enumerate(..) => "enumerate".into(),
+                Iter::Zip(_) => "zip".into(),
+                Iter::Reversed(_) => "reversed".into(),
+                Iter::Map(..) => "map".into(),
+                Iter::Filter(..) => "filter".into(),
+                Iter::Generator(_) => "generator".into(),
+            },
+            Abs::List(_, site) => self.describe_ty(&Ty::List(*site)),
+            Abs::Cell(c) => format!("the variable {}", c.0.name),
+            Abs::Tagged(Absent::None, _, inner) => format!("{} or None", self.describe(inner)),
+            Abs::Tagged(Absent::Unbound(_), _, inner) => self.describe(inner),
             Abs::Range(_) => "range".into(),
             Abs::Slice(_) => "slice".into(),
             Abs::Unbound(name) => format!("the unassigned name {name}"),

@@ -1,6 +1,8 @@
 //! Operators on arrays: a scalar body over the broadcast shape.
 
 use super::abs::{Abs, SIZE};
+use super::facts::{Affine, Computed};
+use super::store::expanded_layout;
 use super::{Body, Door, Infer};
 use std::collections::HashSet;
 use weft_diag::{Diagnostic, ErrorKind};
@@ -42,8 +44,8 @@ impl<'r> Infer<'r> {
 
     /// `a op b`, a comparison of anything.
     pub(super) fn compare(&mut self, op: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
-        if matches!(op, CmpOp::Is | CmpOp::IsNot) {
-            return self.scalar_compare(op, a, b);
+        if matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn) {
+            return self.object_compare(op, a, b)?.ok_or_else(|| self.internal("a comparison of objects"));
         }
         if !matches!((a, b), (Abs::Const(_), Abs::Const(_))) {
             self.numeric(op.text(), a, b)?;
@@ -185,13 +187,61 @@ impl<'r> Infer<'r> {
         captured.into_iter().map(|(o, _)| o).collect()
     }
 
-    fn broadcast(&mut self, tensors: &[ValueId]) -> Result<Vec<Dim>, Diagnostic> {
-        let shapes: Vec<&[Dim]> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| t.dims.as_slice()).collect();
-        broadcast_dims(&shapes).ok_or_else(|| {
+    /// The sizes that arrays broadcast to. Where sizes meet of which none is a constant or an argument's, either may be
+    /// 1 at run time: the result is what the other is then.
+    pub(super) fn broadcast(&mut self, tensors: &[ValueId]) -> Result<Vec<Dim>, Diagnostic> {
+        let shapes: Vec<Vec<Dim>> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| t.dims.clone()).collect();
+        let slices: Vec<&[Dim]> = shapes.iter().map(Vec::as_slice).collect();
+        let Some(mut dims) = broadcast_dims(&slices) else {
             let list: Vec<String> = tensors.iter().map(|&t| self.out.ty(t).to_string()).collect();
             let message = format!("operands could not be broadcast together: {}", list.join(", "));
-            Diagnostic::new(ErrorKind::Value, self.span, message)
-        })
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+        };
+        let rank = dims.len();
+        for k in 0..rank {
+            if matches!(dims[k], Dim::Const(_)) {
+                continue;
+            }
+            // The different sizes that meet here, each with an array that has it.
+            let mut met: Vec<(Dim, ValueId, usize)> = vec![];
+            for (&t, shape) in tensors.iter().zip(&shapes) {
+                let Some(axis) = (k + shape.len()).checked_sub(rank) else { continue };
+                let dim = shape[axis];
+                if dim != Dim::Const(1) && met.iter().all(|m| m.0 != dim) {
+                    met.push((dim, t, axis));
+                }
+            }
+            if let Some(&(dim, ..)) = met.iter().find(|m| self.is_argument_size(m.0)) {
+                dims[k] = dim;
+            } else if met.len() > 1 {
+                dims[k] = self.joined(&met);
+            }
+        }
+        Ok(dims)
+    }
+
+    /// The symbol of what computed sizes broadcast to.
+    fn joined(&mut self, met: &[(Dim, ValueId, usize)]) -> Dim {
+        let mut dim = met[0].0;
+        let mut size = None;
+        for &(other, t, axis) in &met[1..] {
+            let what = Computed::Joined(dim, other);
+            if let Some((known, v)) = self.known_binding(what) {
+                (dim, size) = (known, Some(v));
+                continue;
+            }
+            let first = match size {
+                Some(v) => v,
+                None => self.size_i64(met[0].1, met[0].2),
+            };
+            let second = self.size_i64(t, axis);
+            let one = self.constant(Const::Int(1), Type::I64);
+            let unit = self.emit(Op::Cmp { is: CmpOp::Eq }, &[first, one], Type::BOOL);
+            let joined = self.emit(Op::Select, &[unit, second, first], Type::I64);
+            dim = self.bind_size(joined, Some(what));
+            size = Some(joined);
+        }
+        dim
     }
 
     /// Sizes given by a program: constants, sizes of arrays, or run-time values that get a symbol.
@@ -200,28 +250,27 @@ impl<'r> Infer<'r> {
         for size in sizes {
             dims.push(match size {
                 Abs::Const(Const::Int(n)) if *n >= 0 && *n <= SIZE.1 => Dim::Const(*n as u64),
-                Abs::Value(v) if self.as_weak(size) == Some(Weak::Int) => match self.size_symbol(*v) {
-                    Some(dim) => dim,
-                    None => {
-                        let dim = Dim::Sym(self.out.new_symbol());
-                        self.bound.insert(*v, dim);
-                        self.effect(Op::ShapeBind { dim }, &[*v]);
-                        dim
-                    }
-                },
+                Abs::Value(v) if self.as_weak(size) == Some(Weak::Int) => self.size_symbol(*v),
                 other => return Err(self.typing(format!("a size must be an int, found {}", self.describe(other)))),
             });
         }
         Ok(dims)
     }
 
-    /// The symbol a size value is known by.
-    fn size_symbol(&self, v: ValueId) -> Option<Dim> {
-        let by_array = self.out.ops.iter().find(|o| o.results.contains(&v)).and_then(|o| match o.op {
-            Op::NtDim { dim } => Some(self.tensor(o.operands[0])?.dims[dim as usize]),
-            _ => None,
-        });
-        by_array.or(self.bound.get(&v).copied())
+    /// The symbol of a size value (not negative).
+    pub(super) fn size_symbol(&mut self, v: ValueId) -> Dim {
+        let what = Computed::Value(v);
+        if let Some(f) = self.affine(&Abs::Value(v)).filter(|f| f.exact && f.plus == 0)
+            && self.is_bound(f.dim)
+        {
+            return f.dim;
+        }
+        if let Some(dim) = self.known_size(what) {
+            return dim;
+        }
+        let dim = self.bind_size(v, Some(what));
+        self.set_affine(v, Affine { dim, plus: 0, exact: true });
+        dim
     }
 
     fn common_place(&self, tensors: &[ValueId]) -> Result<Option<Place>, Diagnostic> {
@@ -257,9 +306,15 @@ impl<'r> Infer<'r> {
             shown.push(a);
         }
         let site = self.site(ExcClass::ValueError, template);
-        let refined_ty = Type::tensor(TensorType { dims: wanted, ..ty });
         let mut operands = vec![t];
         operands.extend(shown);
+        let differ = || ty.dims.iter().zip(&wanted).filter(|(have, want)| have != want);
+        if differ().any(|(&have, _)| matches!(have, Dim::Sym(_)) && !self.is_argument_size(have)) {
+            let layout = expanded_layout(&ty.dims, &wanted, ty.layout);
+            let expanded = Type::tensor(TensorType { dims: wanted, layout, ..ty });
+            return self.emit(Op::NtExpand { site }, &operands, expanded);
+        }
+        let refined_ty = Type::tensor(TensorType { dims: wanted, ..ty });
         let refined = self.emit(Op::NtRefine { site }, &operands, refined_ty);
         // Later uses see the better sizes; only where this op dominates them, which straight-line code guarantees.
         if self.region == self.out.body {

@@ -1,28 +1,74 @@
 //! Calls: builtins, library functions, primitives.
 
-use super::abs::{Abs, SIZE};
+use super::abs::{Abs, Exc, INT64, SIZE};
 use super::array::ZeroD;
 use super::library::{self, Form, Overload};
-use super::{Door, Infer, Resolved};
+use super::{Door, FunctionRef, Infer, Resolved, Scope};
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
-use weft_ir::{DType, Op, Type, Weak};
-use weft_syntax::{Constant, ExprKind};
+use weft_ir::{DType, ExcClass, Op, Type, Weak};
+use weft_syntax::{Constant, ExprKind, ParamKind};
 
 impl Infer<'_> {
-    /// What a global name stands for. Inside the library, names are its module's imports.
+    /// What a global name stands for. Inside the library, names are its module's own and its imports.
     pub(super) fn global(&mut self, path: &str) -> Result<Abs, Diagnostic> {
-        if let Some(function) = self.inlined.last() {
-            let overload = library::find(function)?.ok_or_else(|| self.internal("an unknown library function"))?;
-            return Ok(Abs::Function(library::canonical(&overload.imports, path)));
+        let found = match self.scope().clone() {
+            Scope::Library(function) => return self.library_name(&function, path),
+            Scope::User(FunctionRef::ENTRY) => self.resolver.resolve(path),
+            Scope::User(f) => self.resolver.resolve_in(f, path),
+        };
+        self.resolved(found, path)
+    }
+
+    /// What a name in a library function stands for.
+    fn library_name(&self, function: &str, path: &str) -> Result<Abs, Diagnostic> {
+        let overload = library::find(function)?.ok_or_else(|| self.internal("an unknown library function"))?;
+        let own = format!("weft.lib.{}.{path}", overload.module);
+        if library::find(&own)?.is_some() {
+            return Ok(Abs::Function(own));
         }
-        match self.resolver.resolve(path) {
+        let name = library::canonical(&overload.imports, path);
+        let float = |v| Ok(Abs::Const(Const::Float(v)));
+        match name.as_str() {
+            "numpy.pi" | "math.pi" => return float(std::f64::consts::PI),
+            "numpy.e" | "math.e" => return float(std::f64::consts::E),
+            "math.tau" => return float(std::f64::consts::TAU),
+            "numpy.inf" | "math.inf" => return float(f64::INFINITY),
+            "numpy.nan" | "math.nan" => return float(f64::NAN),
+            _ => {}
+        }
+        let class = name.strip_prefix("builtins.").and_then(ExcClass::from_name);
+        Ok(match class {
+            Some(class) => Abs::ExceptionClass(Exc { class, user: None }),
+            None => Abs::Function(name),
+        })
+    }
+
+    /// What the resolver found.
+    pub(super) fn resolved(&mut self, found: Resolved, path: &str) -> Result<Abs, Diagnostic> {
+        match found {
             Resolved::Const(c) => Ok(Abs::Const(c)),
             Resolved::Scalar(dtype, c) => {
                 let weak = Abs::Const(c);
                 Ok(Abs::Value(self.as_dtype(&weak, dtype)?))
             }
             Resolved::Function(name) => Ok(Abs::Function(name)),
+            Resolved::UserFunction(f) => Ok(Abs::UserFunction(f)),
+            Resolved::Hidden { index, ty } => Ok(self.hidden(index, &ty)),
+            Resolved::Tuple(items) => {
+                let items = items.into_iter().map(|i| self.resolved(i, path)).collect::<Result<_, _>>()?;
+                Ok(Abs::Tuple(items))
+            }
+            Resolved::Attributes(of, names) => {
+                let mut value = self.resolved(*of, path)?;
+                for name in &names {
+                    value = self.attribute(&value, name)?;
+                }
+                Ok(value)
+            }
+            Resolved::Exception(class) => Ok(Abs::ExceptionClass(Exc { class, user: None })),
+            Resolved::UserException(k, class) => Ok(Abs::ExceptionClass(Exc { class, user: Some(k) })),
+            Resolved::Module(what) => Err(self.refuse(format!("`{path}` is {what}, which is not a value"))),
             Resolved::Missing { nearest } => {
                 let (kind, message) = match path.rsplit_once('.') {
                     Some((base, name)) => (ErrorKind::Attribute, format!("`{base}` has no attribute `{name}`")),
@@ -49,36 +95,50 @@ impl Infer<'_> {
 
     /// `f(args…)`; the last `keywords.len()` of `args` are by keyword.
     pub(super) fn call(&mut self, f: &Abs, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
-        let Abs::Function(name) = f else {
-            return Err(self.typing(format!("{} is not callable", self.describe(f))));
+        let name = match f {
+            Abs::Function(name) => name,
+            Abs::UserFunction(_) | Abs::Closure(_) => return self.call_user(f, args, keywords),
+            Abs::Method(x, name) => {
+                let all: Vec<Abs> = [(**x).clone()].into_iter().chain(args.iter().cloned()).collect();
+                return self.call(&Abs::Function(name.clone()), &all, keywords);
+            }
+            Abs::ExceptionClass(exc) if keywords.is_empty() => return Ok(Abs::Exception(*exc, args.to_vec())),
+            _ => return Err(self.typing(format!("{} is not callable", self.describe(f)))),
         };
-        if let Some(unbound) = args.iter().find_map(|a| if let Abs::Unbound(n) = a { Some(n) } else { None }) {
-            return Err(self.unbound(unbound));
-        }
         if let Some(prim) = name.strip_prefix("weft.lib.prim.") {
             return self.primitive(prim, args);
+        }
+        if let Some(method) = name.strip_prefix("weft.array.") {
+            return self.variadic(method, args, keywords);
         }
         if let Some(overload) = library::find(name)? {
             return self.call_overload(name, overload, args, keywords);
         }
-        if !keywords.is_empty() {
-            return Err(self.typing(format!("{}() takes no keyword arguments", short(name))));
+        if name == "builtins.print" {
+            return self.print(args, keywords);
         }
+        if !keywords.is_empty() {
+            return self.call_with_keywords(name, args, keywords);
+        }
+        let args: Vec<Abs> = args.iter().map(|a| self.present(a)).collect::<Result<_, _>>()?;
+        let args = args.as_slice();
         match (name.as_str(), args) {
             ("builtins.range", [_] | [_, _] | [_, _, _]) => self.range_object(args),
-            ("builtins.len", [x]) => match self.as_tensor(x) {
-                Some(t) if self.tensor(t).is_some_and(|t| t.rank() > 0) => Ok(self.size(t, 0)),
-                _ => match x {
-                    Abs::Tuple(items) => Ok(Abs::Const(Const::Int(items.len() as i128))),
-                    _ => Err(self.typing(format!("object of type {} has no len()", self.describe(x)))),
-                },
-            },
+            ("builtins.len", [x]) => self.builtin_len(x),
             ("builtins.abs", [x]) => self.builtin_abs(x),
             ("builtins.min", [_, _, ..]) => self.builtin_extreme(CmpOp::Lt, args),
             ("builtins.max", [_, _, ..]) => self.builtin_extreme(CmpOp::Gt, args),
             ("builtins.float", [x]) => self.builtin_float(x),
             ("builtins.int", [x]) => self.builtin_int(x),
             ("builtins.bool", [x]) => self.truth(x),
+            ("builtins.enumerate" | "builtins.zip" | "builtins.reversed" | "builtins.map" | "builtins.filter", _) => {
+                self.iterator(short(name), args)
+            }
+            ("builtins.tuple", []) => Ok(Abs::Tuple(vec![])),
+            ("builtins.tuple", [x]) => Ok(Abs::Tuple(self.sequence(x)?)),
+            ("builtins.list", []) => self.new_list(vec![]),
+            ("builtins.list", [x]) => self.list_of(x),
+            ("builtins.isinstance", [x, classes]) => self.is_instance(x, classes),
             ("weft.get_global_id", [d]) => self.work_item(d, true),
             ("weft.get_global_size", [d]) => self.work_item(d, false),
             _ => Err(self.typing(format!("{}() does not take {} arguments here", short(name), args.len()))),
@@ -94,7 +154,7 @@ impl Infer<'_> {
         keywords: &[String],
     ) -> Result<Abs, Diagnostic> {
         let bound = self.bind(name, overload, args, keywords)?;
-        if self.inlined.len() > 32 {
+        if self.frames.len() > 64 {
             return Err(self.internal("the library calls itself too deeply"));
         }
         if overload.form == Form::Whole {
@@ -111,6 +171,14 @@ impl Infer<'_> {
                 return Err(self.typing(message));
             }
         }
+        // Where all are Python's own, none is weak: they become NumPy's first.
+        let mut bound = bound;
+        let strong = |a: &Abs| !matches!(self.type_of(a), Some(Type::Py(_)));
+        if overload.form != Form::Generate && !bound.iter().any(strong) {
+            for a in &mut bound {
+                *a = Abs::Value(self.strengthen(a)?);
+            }
+        }
         let zero_d = if overload.form == Form::Elementwise { ZeroD::Scalar } else { ZeroD::Array };
         let shape = (overload.form == Form::Generate).then(|| Abs::Tuple(vec![]));
         self.elementwise(&bound, space, zero_d, &mut |s, e| {
@@ -122,23 +190,26 @@ impl Infer<'_> {
     }
 
     fn inline(&mut self, name: &str, overload: &Overload, args: Vec<Abs>) -> Result<Abs, Diagnostic> {
-        self.inlined.push(name.to_string());
-        let result = self.walk_function(&overload.py, args);
-        self.inlined.pop();
-        Ok(result?.unwrap_or(Abs::Const(Const::None)))
+        self.inline_function(&overload.py, args, Scope::Library(name.to_string()))
     }
 
     /// Arguments in the order of the parameters, defaults filled in.
     fn bind(&self, name: &str, overload: &Overload, args: &[Abs], keywords: &[String]) -> Result<Vec<Abs>, Diagnostic> {
         let positional = args.len() - keywords.len();
         let params = &overload.params;
-        if positional > params.len() {
-            let plural = if params.len() == 1 { "" } else { "s" };
-            let message = format!("{}() takes {} argument{plural}, {positional} were given", short(name), params.len());
+        let kind = |p: &weft_syntax::Param, kinds: &[ParamKind]| kinds.contains(&p.kind);
+        let star = params.iter().position(|p| kind(p, &[ParamKind::Star]));
+        let most = params.iter().filter(|p| kind(p, &[ParamKind::PositionalOnly, ParamKind::Ordinary])).count();
+        if positional > most && star.is_none() {
+            let plural = if most == 1 { "" } else { "s" };
+            let message = format!("{}() takes {most} argument{plural}, {positional} were given", short(name));
             return Err(self.typing(message));
         }
-        let mut bound: Vec<Option<Abs>> = args[..positional].iter().cloned().map(Some).collect();
+        let mut bound: Vec<Option<Abs>> = args[..positional.min(most)].iter().cloned().map(Some).collect();
         bound.resize(params.len(), None);
+        if let Some(star) = star {
+            bound[star] = Some(Abs::Tuple(args[positional.min(most)..positional].to_vec()));
+        }
         for (keyword, value) in keywords.iter().zip(&args[positional..]) {
             let Some(k) = params.iter().position(|p| p.name == *keyword) else {
                 let d = self.refuse(format!("{}() has no keyword `{keyword}` that Weft supports", short(name)));
@@ -196,6 +267,7 @@ impl Infer<'_> {
             return self.call(&Abs::Function("numpy.absolute".into()), std::slice::from_ref(x), &[]);
         }
         match self.as_weak(x) {
+            Some(Weak::Complex) => self.complex_abs(x),
             Some(Weak::Float) => {
                 let v = self.materialise(x)?;
                 Ok(Abs::Value(self.emit(Op::Abs, &[v], Type::PYFLOAT)))
@@ -209,7 +281,7 @@ impl Infer<'_> {
     }
 
     /// `min` and `max` of scalars: Python's comparisons, first one wins, the common type.
-    fn builtin_extreme(&mut self, is: CmpOp, args: &[Abs]) -> Result<Abs, Diagnostic> {
+    pub(super) fn builtin_extreme(&mut self, is: CmpOp, args: &[Abs]) -> Result<Abs, Diagnostic> {
         let mut best = args[0].clone();
         for a in &args[1..] {
             if self.as_tensor(a).is_some() || self.as_tensor(&best).is_some() {
@@ -244,7 +316,7 @@ impl Infer<'_> {
 
     fn builtin_float(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
         match self.type_of(x) {
-            Some(t) if t.is_scalar() => Ok(Abs::Value(self.pyfloat(x)?)),
+            Some(t) if t.is_scalar() && t.part().is_none() => Ok(Abs::Value(self.pyfloat(x)?)),
             _ => Err(self.typing(format!("float() takes a number, found {}", self.describe(x)))),
         }
     }
@@ -252,13 +324,13 @@ impl Infer<'_> {
     fn builtin_int(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
         match self.type_of(x) {
             Some(Type::Py(Weak::Int | Weak::Bool)) => Ok(Abs::Value(self.pyint(x)?)),
-            Some(Type::Num(d)) if !d.is_float() => {
+            Some(Type::Num(d)) if !d.is_float() && !d.is_complex() => {
                 let range = self.range(x);
                 let v = self.materialise(x)?;
-                let v = self.cast(v, Type::PYINT);
-                Ok(self.with_range(v, range))
+                let v = self.integer_as_pyint(v);
+                Ok(self.with_range(v, (range.0, range.1.min(INT64.1))))
             }
-            Some(Type::Py(Weak::Float) | Type::Num(DType::F32 | DType::F64)) => {
+            Some(Type::Py(Weak::Float) | Type::Num(DType::F16 | DType::F32 | DType::F64)) => {
                 let v = self.checked_int(x)?;
                 Ok(Abs::Value(self.cast(v, Type::PYINT)))
             }
@@ -297,6 +369,7 @@ fn literal(e: &ExprKind) -> Option<Abs> {
         ExprKind::Constant(Constant::None) => Some(Abs::Const(Const::None)),
         ExprKind::Constant(Constant::Bool(b)) => Some(Abs::Const(Const::Bool(*b))),
         ExprKind::Constant(Constant::Float(f)) => Some(Abs::Const(Const::Float(*f))),
+        ExprKind::Constant(Constant::Ellipsis) => Some(Abs::Const(Const::Ellipsis)),
         ExprKind::Constant(Constant::Int { value: Some(v), .. }) => Some(Abs::Const(Const::Int(*v))),
         _ => None,
     }

@@ -33,7 +33,9 @@ impl Infer<'_> {
     /// Emits into `region`, then returns to the current one.
     pub(super) fn inside<R>(&mut self, region: RegionId, f: impl FnOnce(&mut Self) -> R) -> R {
         let saved = std::mem::replace(&mut self.region, region);
+        self.open.push(saved);
         let result = f(self);
+        self.open.pop();
         self.region = saved;
         result
     }
@@ -64,7 +66,7 @@ impl Infer<'_> {
 
     /// A new raise site at the current span.
     pub(super) fn site(&mut self, class: ExcClass, template: impl Into<String>) -> u32 {
-        self.sites.push(Site { class, template: template.into(), span: self.span });
+        self.sites.push(Site { class, template: template.into(), span: self.span, user: None });
         (self.sites.len() - 1) as u32
     }
 

@@ -2,32 +2,60 @@
 
 use super::Infer;
 use super::abs::{Abs, SIZE};
+use super::facts::Affine;
+use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind, nearest};
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, Dim, ExcClass, Op, Type, ValueId, Weak};
 
+/// CPython's words for an int that no C long can hold.
+const TOO_LARGE: &str = "Python int too large to convert to C long";
+
+/// What an index of an array names.
+enum Place {
+    /// One element: its i64 indices, and whether negative ones count from the end.
+    Element(Vec<ValueId>, bool),
+    /// A view.
+    View(Vec<Part>),
+    /// What arrays of integers or bools pick.
+    Picked(Vec<Part>),
+}
+
 impl Infer<'_> {
     /// `x.name`.
     pub(super) fn attribute(&mut self, x: &Abs, name: &str) -> Result<Abs, Diagnostic> {
-        const KNOWN: [&str; 3] = ["shape", "size", "ndim"];
-        let Some(t) = self.as_tensor(x) else {
-            return Err(Diagnostic::new(
-                ErrorKind::Attribute,
-                self.span,
-                format!("{} has no attribute `{name}` that Weft knows", self.describe(x)),
-            ));
+        const KNOWN: [&str; 8] = ["shape", "size", "ndim", "dtype", "itemsize", "nbytes", "strides", "T"];
+        if let Some(found) = self.library_attribute(x, name)? {
+            return Ok(found);
+        }
+        let (dims, dtype) = match self.type_of(x) {
+            Some(Type::Tensor(t)) => (t.dims.clone(), t.dtype),
+            Some(Type::Num(d)) => (vec![], d),
+            _ => {
+                let message = format!("{} has no attribute `{name}` that Weft knows", self.describe(x));
+                return Err(Diagnostic::new(ErrorKind::Attribute, self.span, message));
+            }
         };
-        let rank = self.tensor(t).map_or(0, |t| t.rank());
+        let int = |n: usize| Abs::Const(Const::Int(n as i128));
         match name {
-            "ndim" => Ok(Abs::Const(Const::Int(rank as i128))),
-            "shape" => Ok(Abs::Tuple((0..rank).map(|k| self.size(t, k)).collect())),
-            "size" => {
-                let mut product = Abs::Const(Const::Int(1));
-                for k in 0..rank {
+            "ndim" => Ok(int(dims.len())),
+            "dtype" => Ok(Self::dtype_abs(dtype)),
+            "itemsize" => Ok(int(dtype.size())),
+            "shape" => match self.as_tensor(x) {
+                Some(t) => Ok(Abs::Tuple((0..dims.len()).map(|k| self.size(t, k)).collect())),
+                None => Ok(Abs::Tuple(vec![])),
+            },
+            "size" | "nbytes" => {
+                let mut product = int(if name == "size" { 1 } else { dtype.size() });
+                for k in 0..dims.len() {
+                    let t = self.as_tensor(x).ok_or_else(|| self.internal("no array"))?;
                     let n = self.size(t, k);
                     product = self.int_binop(weft_ir::attr::BinOp::Mul, &product, &n)?;
                 }
                 Ok(product)
+            }
+            "reshape" | "transpose" if self.as_tensor(x).is_some() => {
+                Ok(Abs::Method(Box::new(x.clone()), format!("weft.array.{name}")))
             }
             _ => {
                 let message = format!("Weft does not know the array attribute `{name}` yet");
@@ -44,8 +72,11 @@ impl Infer<'_> {
     pub(super) fn size(&mut self, t: ValueId, k: usize) -> Abs {
         match self.tensor(t).map(|t| t.dims[k]) {
             Some(Dim::Const(n)) => Abs::Const(Const::Int(n.into())),
-            _ => {
+            dim => {
                 let v = self.emit(Op::NtDim { dim: k as u32 }, &[t], Type::PYINT);
+                if let Some(dim) = dim {
+                    self.set_affine(v, Affine { dim, plus: 0, exact: true });
+                }
                 self.with_range(v, SIZE)
             }
         }
@@ -56,60 +87,191 @@ impl Infer<'_> {
         if let Abs::Tuple(items) = x {
             return self.tuple_item(items, indices);
         }
-        let (t, places, wrap) = self.element_place(x, indices)?;
-        let dtype = self.tensor(t).map_or(DType::F64, |t| t.dtype);
-        let mut operands = vec![t];
-        operands.extend(places);
-        Ok(Abs::Value(self.emit(Op::NtLoad { wrap }, &operands, Type::Num(dtype))))
+        if self.as_list(x).is_some() {
+            return self.index_list(x, indices);
+        }
+        let t = self.indexed(x)?;
+        match self.place(t, indices)? {
+            Place::Element(places, wrap) => {
+                let dtype = self.tensor(t).map_or(DType::F64, |t| t.dtype);
+                let operands: Vec<ValueId> = std::iter::once(t).chain(places).collect();
+                Ok(Abs::Value(self.emit(Op::NtLoad { wrap }, &operands, Type::Num(dtype))))
+            }
+            Place::View(parts) => Ok(Abs::Value(self.view(t, &parts)?)),
+            Place::Picked(parts) => self.pick(t, &parts),
+        }
     }
 
-    fn tuple_item(&self, items: &[Abs], indices: &[Abs]) -> Result<Abs, Diagnostic> {
-        let [Abs::Const(Const::Int(i))] = indices else {
-            return Err(self.refuse("a tuple is indexed by one constant"));
-        };
-        let n = items.len() as i128;
-        let at = if *i < 0 { i + n } else { *i };
-        match items.get(at as usize) {
-            Some(item) if at >= 0 => Ok(item.clone()),
-            _ => Err(Diagnostic::new(ErrorKind::Index, self.span, "tuple index out of range")),
+    /// The array that is indexed.
+    fn indexed(&self, x: &Abs) -> Result<ValueId, Diagnostic> {
+        self.as_tensor(x).ok_or_else(|| self.typing(format!("{} cannot be indexed", self.describe(x))))
+    }
+
+    /// What an index of an array names.
+    fn place(&mut self, t: ValueId, indices: &[Abs]) -> Result<Place, Diagnostic> {
+        if self.is_kernel() {
+            let (places, wrap) = self.kernel_element(t, indices)?;
+            return Ok(Place::Element(places, wrap));
         }
+        let (parts, array) = self.parts(t, indices)?;
+        if parts.iter().any(|p| matches!(p, Part::Array(_))) {
+            return Ok(Place::Picked(parts));
+        }
+        if array || parts.iter().any(|p| !matches!(p, Part::At(_))) {
+            return Ok(Place::View(parts));
+        }
+        let mut places = vec![];
+        for (axis, part) in parts.iter().enumerate() {
+            if let Part::At(i) = part {
+                places.push(self.checked_index(i, t, axis)?);
+            }
+        }
+        Ok(Place::Element(places, false))
+    }
+
+    fn tuple_item(&mut self, items: &[Abs], indices: &[Abs]) -> Result<Abs, Diagnostic> {
+        let n = items.len() as i128;
+        match indices {
+            [Abs::Const(Const::Int(i))] => {
+                let at = if *i < 0 { i + n } else { *i };
+                match items.get(at as usize) {
+                    Some(item) if at >= 0 => Ok(item.clone()),
+                    _ => Err(Diagnostic::new(ErrorKind::Index, self.span, "tuple index out of range")),
+                }
+            }
+            [Abs::Slice(bounds)] => self.tuple_slice(items, bounds),
+            [i] if n > 0 && matches!(self.type_of(i), Some(Type::Py(Weak::Int | Weak::Bool) | Type::Num(_))) => {
+                let at = self.pyint(i)?;
+                let site = self.site(ExcClass::IndexError, "tuple index out of range");
+                let len = self.constant(Const::Int(n), Type::PYINT);
+                let at = self.emit(Op::NtIndex { wrap: true, site }, &[at, len], Type::PYINT);
+                self.choose_item(items, &Abs::Value(at))
+            }
+            _ => Err(self.typing("tuple indices must be integers or slices")),
+        }
+    }
+
+    /// `items[lower:upper:step]` with constants.
+    fn tuple_slice(&mut self, items: &[Abs], bounds: &[Abs; 3]) -> Result<Abs, Diagnostic> {
+        let mut parts = [None; 3];
+        for (part, bound) in parts.iter_mut().zip(bounds) {
+            *part = match bound {
+                Abs::Const(Const::None) => None,
+                Abs::Const(Const::Int(v)) => Some(*v),
+                _ => return Err(self.refuse("a slice of a tuple takes constants").help("use an array")),
+            };
+        }
+        let n = items.len() as i128;
+        let step = parts[2].unwrap_or(1);
+        if step == 0 {
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, "slice step cannot be zero"));
+        }
+        let clamp = |v: Option<i128>, absent: i128| match v {
+            None => absent,
+            Some(v) => {
+                let v = if v < 0 { v + n } else { v };
+                if step > 0 { v.clamp(0, n) } else { v.clamp(-1, n - 1) }
+            }
+        };
+        let (mut at, stop) = match step > 0 {
+            true => (clamp(parts[0], 0), clamp(parts[1], n)),
+            false => (clamp(parts[0], n - 1), clamp(parts[1], -1)),
+        };
+        let mut out = vec![];
+        while if step > 0 { at < stop } else { at > stop } {
+            out.push(items[at as usize].clone());
+            at += step;
+        }
+        Ok(Abs::Tuple(out))
     }
 
     /// `x[i, …] = v`.
     pub(super) fn set_index(&mut self, v: &Abs, x: &Abs, indices: &[Abs]) -> Result<(), Diagnostic> {
-        let (t, places, wrap) = self.element_place(x, indices)?;
-        let (dtype, readonly) = self.tensor(t).map_or((DType::F64, false), |t| (t.dtype, t.readonly));
-        if readonly {
-            return Err(Diagnostic::new(ErrorKind::Value, self.span, "assignment destination is read-only"));
+        if self.as_list(x).is_some() {
+            return self.set_index_list(v, x, indices);
         }
-        let value = self.stored(v, dtype)?;
-        let mut operands = vec![value, t];
-        operands.extend(places);
-        self.effect(Op::NtStore { wrap }, &operands);
-        Ok(())
+        let t = self.indexed(x)?;
+        self.writable(t)?;
+        match self.place(t, indices)? {
+            Place::Element(places, wrap) => {
+                let dtype = self.tensor(t).map_or(DType::F64, |t| t.dtype);
+                let value = self.stored(v, dtype)?;
+                let operands: Vec<ValueId> = [value, t].into_iter().chain(places).collect();
+                self.effect(Op::NtStore { wrap }, &operands);
+                Ok(())
+            }
+            Place::View(parts) => {
+                let view = self.view(t, &parts)?;
+                self.assign(view, v)
+            }
+            Place::Picked(parts) => self.put(t, &parts, v),
+        }
+    }
+
+    /// Refuses to write into a read-only array.
+    pub(super) fn writable(&self, t: ValueId) -> Result<(), Diagnostic> {
+        match self.tensor(t).is_some_and(|t| t.readonly) {
+            true => Err(Diagnostic::new(ErrorKind::Value, self.span, "assignment destination is read-only")),
+            false => Ok(()),
+        }
     }
 
     /// A value as an element: casts as NumPy's item assignment does.
-    fn stored(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
-        if self.as_tensor(v).is_some() || self.type_of(v).is_none_or(|t| !t.is_scalar()) {
+    pub(super) fn stored(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
+        if let Some(t) = self.as_tensor(v).filter(|&t| self.tensor(t).is_some_and(|t| t.rank() == 0)) {
+            let from = self.tensor(t).map_or(dtype, |t| t.dtype);
+            let item = self.emit(Op::NtItem, &[t], Type::Num(from));
+            return Ok(self.cast(item, Type::Num(dtype)));
+        }
+        if self.as_tensor(v).is_some() {
+            let message = "setting an array element with a sequence.";
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message).label(self.describe(v)));
+        }
+        if self.type_of(v).is_none_or(|t| !t.is_scalar()) {
             let message = format!("an element of a {} array cannot be {}", dtype.numpy_name(), self.describe(v));
             return Err(self.typing(message));
         }
-        let is_float = match self.type_of(v) {
-            Some(Type::Py(w)) => w == Weak::Float,
-            Some(Type::Num(d)) => d.is_float(),
-            _ => false,
-        };
-        if is_float && dtype.is_int() {
-            return self.float_into_int(v, dtype);
+        match self.type_of(v) {
+            // NumPy casts its own scalars into unsigned ints without a look; else they go through a Python int.
+            Some(Type::Num(d)) if d.is_int() && dtype.is_unsigned() => {}
+            Some(Type::Num(d)) if d.is_int() && dtype.is_signed() && d != dtype => return self.int_into_int(v, d, dtype),
+            Some(Type::Num(d)) if d.is_float() && dtype.is_signed() => return self.float_into_int(v, dtype),
+            Some(Type::Py(Weak::Float)) if dtype.is_int() => return self.float_into_int(v, dtype),
+            Some(Type::Py(Weak::Complex)) if dtype.is_int() => {
+                let message = "int() argument must be a string, a bytes-like object or a real number, not 'complex'";
+                return Err(self.typing(message));
+            }
+            Some(Type::Py(Weak::Complex)) if dtype.is_float() => {
+                return Err(self.typing("float() argument must be a string or a real number, not 'complex'"));
+            }
+            _ => {}
         }
         self.as_dtype(v, dtype)
     }
 
+    /// A NumPy integer as a signed one that must hold it.
+    fn int_into_int(&mut self, v: &Abs, from: DType, dtype: DType) -> Result<ValueId, Diagnostic> {
+        let x = self.materialise(v)?;
+        if from == DType::U64 {
+            let most = self.constant(Const::Int(i64::MAX.into()), Type::Num(DType::U64));
+            let beyond = self.test(CmpOp::Gt, x, most);
+            self.raise_if(beyond, ExcClass::OverflowError, TOO_LARGE, &[]);
+        }
+        let range = self.range(v);
+        let int = self.cast(x, Type::PYINT);
+        let int = self.with_range(int, (range.0, range.1.min(i64::MAX.into())));
+        self.as_dtype(&int, dtype)
+    }
+
     /// NumPy refuses floats that no integer of the dtype can hold.
     fn float_into_int(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
-        let wide = self.float_inside(v, dtype)?;
-        Ok(self.cast(wide, Type::Num(dtype)))
+        if dtype == DType::U64 {
+            let wide = self.float_inside(v, dtype)?;
+            return Ok(self.cast(wide, Type::Num(dtype)));
+        }
+        let wide = self.float_inside(v, DType::I64)?;
+        let int = self.cast(wide, Type::PYINT);
+        self.as_dtype(&Abs::Value(int), dtype)
     }
 
     /// A float as an i64, or the exception `int(x)` raises.
@@ -117,39 +279,34 @@ impl Infer<'_> {
         self.float_inside(v, DType::I64)
     }
 
-    /// A float, as pyfloat, that is known to fit `dtype` once truncated.
+    /// A float, as pyfloat, that is known to fit a 64-bit integer dtype once truncated.
     fn float_inside(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
         let v = self.materialise(v)?;
         let wide = self.cast(v, Type::PYFLOAT);
         let nan = self.test(CmpOp::Ne, wide, wide);
         self.raise_if(nan, ExcClass::ValueError, "cannot convert float NaN to integer", &[]);
+        let limit = self.constant(Const::Float(f64::INFINITY), Type::PYFLOAT);
+        let size = self.emit(Op::Abs, &[wide], Type::PYFLOAT);
+        let infinite = self.test(CmpOp::Eq, size, limit);
+        self.raise_if(infinite, ExcClass::OverflowError, "cannot convert float infinity to integer", &[]);
         let (lo, hi) = dtype.int_bounds().unwrap_or((0, 0));
-        // The first floats outside: hi + 1 is a power of two, so both bounds are exact.
-        let low = self.constant(Const::Float((lo - 1) as f64), Type::PYFLOAT);
-        let below = if (lo - 1) as f64 == lo as f64 {
-            let low = self.constant(Const::Float(lo as f64), Type::PYFLOAT);
-            self.test(CmpOp::Lt, wide, low)
-        } else {
-            self.test(CmpOp::Le, wide, low)
-        };
+        // hi + 1 is a power of two, and lo is one or 0: all bounds are exact.
         let high = self.constant(Const::Float((hi + 1) as f64), Type::PYFLOAT);
         let above = self.test(CmpOp::Ge, wide, high);
+        let below = if lo == 0 {
+            let low = self.constant(Const::Float(-1.0), Type::PYFLOAT);
+            self.test(CmpOp::Le, wide, low)
+        } else {
+            let low = self.constant(Const::Float(lo as f64), Type::PYFLOAT);
+            self.test(CmpOp::Lt, wide, low)
+        };
         let outside = self.emit(Op::Or, &[below, above], Type::PYBOOL);
-        let message = format!("cannot convert float {{f}} to {}: out of bounds", dtype.numpy_name());
-        self.raise_if(outside, ExcClass::OverflowError, &message, &[wide]);
+        self.raise_if(outside, ExcClass::OverflowError, TOO_LARGE, &[]);
         Ok(wide)
     }
 
-    /// The tensor and its i64 indices; whether an index may be negative.
-    fn element_place(&mut self, x: &Abs, indices: &[Abs]) -> Result<(ValueId, Vec<ValueId>, bool), Diagnostic> {
-        let Some(t) = self.as_tensor(x) else {
-            return Err(self.typing(format!("{} cannot be indexed", self.describe(x))));
-        };
-        if !self.is_kernel() {
-            return Err(self
-                .refuse("indexing is supported only in kernels yet")
-                .help("write an array expression, or move the loop into a @weft.kernel"));
-        }
+    /// The i64 indices of an element in a kernel, unchecked; whether one may be negative.
+    fn kernel_element(&mut self, t: ValueId, indices: &[Abs]) -> Result<(Vec<ValueId>, bool), Diagnostic> {
         let mut flat = vec![];
         for i in indices {
             match i {
@@ -182,6 +339,6 @@ impl Infer<'_> {
             wrap |= self.range(i).0 < 0;
             places.push(self.as_dtype(i, DType::I64)?);
         }
-        Ok((t, places, wrap))
+        Ok((places, wrap))
     }
 }

@@ -7,25 +7,41 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use weft_diag::Diagnostic;
-use weft_ir::Func;
+use crate::py::PyFunction;
+use std::sync::Arc;
 use weft_syntax::{Param, dotted, parse_library};
 
 /// Library modules, by name.
 const SOURCES: &[(&str, &str)] = &[
+    ("builtins", include_str!("../../../../python/weft/lib/builtins.py")),
+    ("list", include_str!("../../../../python/weft/lib/list.py")),
+    ("math", include_str!("../../../../python/weft/lib/math.py")),
     ("numpy", include_str!("../../../../python/weft/lib/numpy.py")),
     ("tensor", include_str!("../../../../python/weft/lib/tensor.py")),
+    ("ufuncs", include_str!("../../../../python/weft/lib/ufuncs.py")),
 ];
 
 /// Functions `infer` itself gives meaning to.
 const BUILTINS: &[&str] = &[
     "builtins.abs",
     "builtins.bool",
+    "builtins.complex",
+    "builtins.enumerate",
+    "builtins.filter",
     "builtins.float",
     "builtins.int",
+    "builtins.isinstance",
     "builtins.len",
+    "builtins.list",
+    "builtins.map",
     "builtins.max",
     "builtins.min",
+    "builtins.print",
     "builtins.range",
+    "builtins.reversed",
+    "builtins.str",
+    "builtins.tuple",
+    "builtins.zip",
     "weft.get_global_id",
     "weft.get_global_size",
 ];
@@ -45,9 +61,13 @@ pub(super) enum Form {
 
 /// A library function at stage `py`.
 pub(super) struct Overload {
-    pub py: Func,
+    pub py: Arc<PyFunction>,
     pub params: Vec<Param>,
     pub form: Form,
+    /// Read like a value: `x.T`.
+    pub attribute: bool,
+    /// Its module: functions there are known to each other by name.
+    pub module: &'static str,
     /// Imported names of its module: `np` → `numpy`.
     pub imports: BTreeMap<String, String>,
 }
@@ -77,10 +97,11 @@ fn registry() -> &'static Result<BTreeMap<String, Overload>, Diagnostic> {
     })
 }
 
-fn load(module: &str, text: &str, all: &mut BTreeMap<String, Overload>) -> Result<(), Diagnostic> {
+fn load(module: &'static str, text: &str, all: &mut BTreeMap<String, Overload>) -> Result<(), Diagnostic> {
     let library = parse_library(u32::MAX, text)?;
     for (function, decorators) in library.functions {
         let mut form = Form::Whole;
+        let mut attribute = false;
         // Without an overload, a function is known by its module: what the library calls itself.
         let mut names = vec![format!("weft.lib.{module}.{}", function.name)];
         for d in decorators {
@@ -89,15 +110,19 @@ fn load(module: &str, text: &str, all: &mut BTreeMap<String, Overload>) -> Resul
                 "elementwise" => form = Form::Elementwise,
                 "elementwise_array" => form = Form::ElementwiseArray,
                 "generate" => form = Form::Generate,
+                "attribute" => attribute = true,
                 other => {
                     let message = format!("the library decorator `{other}` is unknown");
                     return Err(Diagnostic::internal(d.span, message));
                 }
             }
         }
+        let py = Arc::new(crate::py::lower(&function)?);
         for name in names {
             let overload = Overload {
-                py: crate::py::lower(&function)?,
+                py: py.clone(),
+                attribute,
+                module,
                 params: function.params.clone(),
                 form,
                 imports: library.imports.clone(),

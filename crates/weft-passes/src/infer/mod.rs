@@ -8,59 +8,54 @@
 //! In: a function at stage `py`, parameter types, a [`Resolver`] for global names.
 //! Out: a module at stage `ntensor`, and how its results are put together for Python.
 //!
-//! Files: `abs` (abstract values), `emit` (typed emission), `weak` (weak scalars entering a
+//! What a loop or a variable holds may turn out to be more general than what the walk assumed: then the fact is noted and the
+//! walk begins anew (`restart`); the forms are finite, and so are the walks.
+//!
+//! Files: `abs` (abstract values), `join` (where paths meet), `exits`, `branch`, `turns`, `variables` (control flow), `function`
+//! (inlining), `builtins`, `emit` (typed emission), `weak` (weak scalars entering a
 //! dtype), `scalar` (operators on scalars), `array` (operators on arrays, broadcasting), `index`
 //! (element access), `walk` (statements and control flow), `call` (functions), `prim` (what the
 //! library is written in), `library` (the registry).
 
 mod abs;
 mod array;
+mod branch;
+mod builtins;
 mod call;
+mod complex;
+mod create;
 mod emit;
+mod exits;
+mod function;
+mod facts;
 mod index;
+mod join;
 mod library;
+mod list;
+mod objects;
 mod pow;
 mod prim;
+mod resolver;
 mod scalar;
+mod store;
 #[cfg(test)]
 mod tests;
+mod turns;
+mod variables;
+mod view;
 mod walk;
 mod weak;
 
 pub use library::known_functions;
+pub use resolver::{FunctionRef, Param, Resolved, Resolver, UserFunction};
 
+use crate::py::PyFunction;
 use abs::Abs;
 use std::collections::HashMap;
+use std::sync::Arc;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::Const;
-use weft_ir::{DType, Dim, Func, Module, Place, RegionId, Site, Stage, TensorType, Type, ValueId};
-
-/// What a global or closure name (or dotted path from one) stands for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Resolved {
-    /// A Python number, bool or None.
-    Const(Const),
-    /// A NumPy scalar.
-    Scalar(DType, Const),
-    /// A function Weft knows, by canonical name: `numpy.sin`, `builtins.range`, `weft.get_global_id`.
-    Function(String),
-    /// No such name or attribute.
-    Missing {
-        /// The nearest name that exists.
-        nearest: Option<String>,
-    },
-    /// Something Weft cannot use; `what` describes it to the user.
-    Other {
-        /// A noun phrase: "the module `os`".
-        what: String,
-    },
-}
-
-/// Looks global names up. The Python layer implements it over the function's globals and closure.
-pub trait Resolver {
-    /// What `path` stands for now.
-    fn resolve(&mut self, path: &str) -> Resolved;
-}
+use weft_ir::{Dim, Func, Module, Place, RegionId, Site, Stage, TensorType, Type, ValueId};
 
 /// How the function is entered, which decides what its ops mean.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,24 +74,32 @@ pub enum Door {
     },
 }
 
-/// How the results of the entry make up what Python gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the results of the entry make up what Python gets. Results are consumed in order.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Returns {
-    /// `None`.
+    /// `None`; consumes nothing.
     Nothing,
-    /// The one result.
+    /// The next result.
     One,
-    /// A tuple of the results.
-    Tuple,
+    /// A tuple of these.
+    Tuple(Vec<Returns>),
+    /// The next result is a bool: whether it is None. What is inside consumes its results either way.
+    Optional(Box<Returns>),
+    /// A constant; consumes nothing.
+    Const(Const),
+    /// A list: the next result is one. Each item consumes values of the list's type as results are.
+    List(Box<Returns>),
 }
 
 /// What [`run`] makes.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Stage `ntensor`.
+    /// Stage `ntensor`. The entry's parameters are the values among the arguments, then the hidden ones.
     pub module: Module,
     /// How results go back.
     pub returns: Returns,
+    /// Hidden arguments ([`Resolved::Hidden`]) in the order of their parameters.
+    pub hidden: Vec<u32>,
 }
 
 /// Types `py` for parameters of these types.
@@ -104,19 +107,61 @@ pub struct Output {
 /// # Errors
 /// What the user must change, with the place.
 pub fn run(py: &Func, params: &[Type], door: Door, resolver: &mut dyn Resolver) -> Result<Output, Diagnostic> {
-    let mut infer = Infer::new(&py.name, door, resolver);
-    infer.out.kernel = matches!(infer.door, Door::Kernel { .. });
-    let mut args = vec![];
-    for (i, ty) in params.iter().enumerate() {
-        let v = infer.out.new_value(ty.clone());
-        infer.out.values[v.index()].name =
-            py.params().get(i).map_or(String::new(), |&p| py.values[p.index()].name.clone());
-        infer.out.regions[0].args.push(v);
-        args.push(if *ty == Type::NONE { Abs::Const(Const::None) } else { Abs::Value(v) });
+    let params: Vec<Param> = params.iter().cloned().map(Param::Value).collect();
+    let py = PyFunction { func: py.clone(), params: vec![], captures: vec![], nested: vec![], span: Span::NONE };
+    run_with(&Arc::new(py), &params, door, resolver)
+}
+
+/// Most walks over one function: each begins anew because something became more general.
+const MAX_WALKS: usize = 500;
+
+/// Types `py` for these arguments.
+///
+/// # Errors
+/// What the user must change, with the place.
+pub fn run_with(
+    py: &Arc<PyFunction>,
+    params: &[Param],
+    door: Door,
+    resolver: &mut dyn Resolver,
+) -> Result<Output, Diagnostic> {
+    let mut found = Found::default();
+    for _ in 0..MAX_WALKS {
+        let mut infer = Infer::new(&py.func.name, door.clone(), resolver);
+        infer.found = found;
+        infer.out.kernel = matches!(infer.door, Door::Kernel { .. });
+        let mut args = vec![];
+        for (i, param) in params.iter().enumerate() {
+            let name = py.func.params().get(i).map_or(String::new(), |&p| py.func.values[p.index()].name.clone());
+            args.push(infer.parameter(param, &name));
+        }
+        infer.declared = infer.out.params().len();
+        match infer.entry(py, args) {
+            Err(_) if infer.restarts => found = infer.found,
+            Err(d) => return Err(d),
+            Ok(returns) => {
+                let mut funcs = vec![infer.out];
+                funcs.extend(infer.funcs);
+                let module = Module { stage: Stage::Ntensor, funcs, sites: infer.sites };
+                return Ok(Output { module, returns, hidden: infer.hidden });
+            }
+        }
     }
-    infer.out.symbols =
-        params.iter().filter_map(Type::as_tensor).flat_map(|t| &t.dims).map(symbol_end).max().unwrap_or(0);
-    infer.entry(py, args)
+    Err(Diagnostic::internal(Span::NONE, "the types of a function do not settle"))
+}
+
+/// How a value goes back; the run-time values in it are appended to `values`.
+fn how_returned(returned: &Abs, values: &mut Vec<Abs>) -> Returns {
+    match returned {
+        Abs::Const(Const::None) => Returns::Nothing,
+        Abs::Const(c @ (Const::Str(_) | Const::Ellipsis)) => Returns::Const(c.clone()),
+        Abs::Const(Const::Int(v)) if i64::try_from(*v).is_err() => Returns::Const(Const::Int(*v)),
+        Abs::Tuple(items) => Returns::Tuple(items.iter().map(|i| how_returned(i, values)).collect()),
+        one => {
+            values.push(one.clone());
+            Returns::One
+        }
+    }
 }
 
 fn symbol_end(d: &Dim) -> u32 {
@@ -141,12 +186,72 @@ struct Infer<'r> {
     ranges: HashMap<ValueId, (i128, i128)>,
     /// Tensors that were found to have better sizes, and the value that says so.
     refined: HashMap<ValueId, ValueId>,
-    /// Symbols that run-time sizes were bound to.
-    bound: HashMap<ValueId, Dim>,
+    /// What is known of sizes.
+    facts: facts::Facts,
+    /// The regions around the one where ops go.
+    open: Vec<RegionId>,
     /// Set while the body of an `nt.elementwise` is emitted.
     body: Option<Body>,
-    /// Library calls being inlined, to stop a library that calls itself.
-    inlined: Vec<String>,
+    /// The functions being walked, innermost last.
+    frames: Vec<walk::Frame>,
+    /// Loops and blocks around the place where ops go.
+    level: u32,
+    /// Exits walked so far.
+    exits: u32,
+    /// The way to this place: calls that were inlined, items that were unrolled.
+    path: Vec<u32>,
+    /// Loops over generators whose items are being produced.
+    sinks: Vec<Sink>,
+    /// What earlier walks found.
+    found: Found,
+    /// Whether the walk has to begin anew.
+    restarts: bool,
+    /// Names of functions that are being walked into functions of their own.
+    compiling: Vec<String>,
+    /// Functions that are called, not inlined.
+    funcs: Vec<Func>,
+    /// Parameters of the entry that are arguments; hidden ones follow.
+    declared: usize,
+    /// Hidden arguments met so far.
+    hidden: Vec<u32>,
+}
+
+/// Names a place in the program: the way there, and an op.
+type Key = (u64, u32);
+
+/// What walks over one function find out for the next one.
+#[derive(Default)]
+struct Found {
+    /// Forms of what loops carry and of what cells hold.
+    forms: HashMap<Key, Vec<join::Ty>>,
+    /// Functions that call themselves, with what they return for arguments of these forms, once known.
+    recursive: HashMap<usize, Vec<function::Instance>>,
+    /// Lists, by where they are made.
+    lists: list::Sites,
+}
+
+/// Where the global names of a function are looked up.
+#[derive(Clone, Debug, PartialEq)]
+enum Scope {
+    /// A function of the user's.
+    User(FunctionRef),
+    /// A library function, by canonical name.
+    Library(String),
+}
+
+impl Scope {
+    const ENTRY: Scope = Scope::User(FunctionRef::ENTRY);
+}
+
+/// A loop over a generator: its body runs where the generator produces an item.
+struct Sink {
+    py: Arc<PyFunction>,
+    op: weft_ir::OpId,
+    /// What the loop carries.
+    cells: Vec<Abs>,
+    env: walk::Env,
+    /// The frame of the function that has the loop.
+    frame: usize,
 }
 
 /// Emission into an elementwise body: what depends on no element goes before the op instead.
@@ -171,36 +276,150 @@ impl<'r> Infer<'r> {
             resolver,
             ranges: HashMap::new(),
             refined: HashMap::new(),
-            bound: HashMap::new(),
+            facts: facts::Facts::default(),
+            open: vec![],
             body: None,
-            inlined: vec![],
+            frames: vec![],
+            level: 0,
+            exits: 0,
+            path: vec![],
+            sinks: vec![],
+            found: Found::default(),
+            restarts: false,
+            compiling: vec![],
+            funcs: vec![],
+            declared: 0,
+            hidden: vec![],
         }
+    }
+
+    /// What an argument is to the walk; the values in it become parameters.
+    fn parameter(&mut self, param: &Param, name: &str) -> Abs {
+        match param {
+            Param::Value(ty) => {
+                let v = self.out.new_value(ty.clone());
+                self.out.values[v.index()].name = name.to_owned();
+                self.out.regions[0].args.push(v);
+                let symbols = ty.as_tensor().into_iter().flat_map(|t| &t.dims).map(symbol_end).max();
+                self.out.symbols = self.out.symbols.max(symbols.unwrap_or(0));
+                if *ty == Type::NONE { Abs::Const(Const::None) } else { Abs::Value(v) }
+            }
+            Param::Tuple(parts) => Abs::Tuple(parts.iter().map(|p| self.parameter(p, name)).collect()),
+            Param::List(item) => self.list_parameter(item.as_deref(), name),
+            Param::Const(c) => Abs::Const(c.clone()),
+            Param::Function(f) => Abs::UserFunction(*f),
+            Param::Known(name) => Abs::Function(name.clone()),
+        }
+    }
+
+    /// The parameter of a hidden argument. Those met by a walk that was undone are met again in any order.
+    fn hidden(&mut self, index: u32, ty: &Type) -> Abs {
+        let known = self.out.params().len() - self.declared;
+        if let Some(k) = self.hidden[..known].iter().position(|&i| i == index) {
+            return Abs::Value(self.out.params()[self.declared + k]);
+        }
+        self.hidden.truncate(known);
+        self.hidden.push(index);
+        let mut ty = ty.clone();
+        if let Some(tensor) = ty.as_tensor() {
+            let mut tensor = tensor.clone();
+            let first = self.out.symbols;
+            for dim in tensor.dims.iter_mut() {
+                if let Dim::Sym(n) = dim {
+                    *dim = Dim::Sym(first + *n);
+                }
+            }
+            ty = Type::tensor(tensor);
+        }
+        self.parameter(&Param::Value(ty), "")
     }
 
     fn is_kernel(&self) -> bool {
         matches!(self.door, Door::Kernel { .. })
     }
 
-    fn entry(mut self, py: &Func, args: Vec<Abs>) -> Result<Output, Diagnostic> {
-        let returned = self.walk_function(py, args)?;
-        let (values, returns) = match returned {
-            None | Some(Abs::Const(Const::None)) => (vec![], Returns::Nothing),
-            Some(Abs::Tuple(items)) => (items, Returns::Tuple),
-            Some(one) => (vec![one], Returns::One),
+    fn entry(&mut self, py: &Arc<PyFunction>, args: Vec<Abs>) -> Result<Returns, Diagnostic> {
+        self.frames.push(walk::Frame::new(Scope::ENTRY, py));
+        let flow = self.walk_body(py, args)?;
+        let frame = self.frames.pop();
+        let mut returns = frame.map(|f| f.returns).unwrap_or_default();
+        let end = match flow {
+            walk::Flow::Return(a) => Some(a),
+            walk::Flow::Yield(_) => Some(Abs::Const(Const::None)),
+            walk::Flow::Left => None,
         };
-        if self.is_kernel() && returns != Returns::Nothing {
-            return Err(
-                Diagnostic::typing(self.span, "a kernel returns nothing").help("write results into an array argument")
-            );
+        if let Some(a) = &end
+            && returns.is_empty()
+        {
+            // One way out: constants may stay constants.
+            let mut values = vec![];
+            let how = how_returned(a, &mut values);
+            if values.iter().all(|v| matches!(v, Abs::Value(_) | Abs::Const(_))) {
+                return self.return_values(how, values);
+            }
         }
+        if let Some(a) = end {
+            let last = self.pending(vec![a]);
+            returns.push(last);
+        }
+        let joined = self.join_exits(None, returns.iter())?;
+        let Some(form) = joined.first().map(|ty| self.instantiate(ty)) else {
+            // Every way out raises.
+            return Ok(Returns::Nothing);
+        };
+        let how = self.how_form_returned(&form)?;
+        self.refuse_kernel_result(&how)?;
+        let mut types = vec![];
+        self.leaf_types(&form, &mut types);
+        self.out.results = types;
+        for exit in &returns {
+            self.settle(exit, exits::Leave::Return, 0, std::slice::from_ref(&form))?;
+        }
+        Ok(how)
+    }
+
+    fn return_values(&mut self, how: Returns, values: Vec<Abs>) -> Result<Returns, Diagnostic> {
+        self.refuse_kernel_result(&how)?;
         let mut operands = vec![];
         for v in values {
             operands.push(self.materialise(&v)?);
         }
         self.out.results = operands.iter().map(|&v| self.out.ty(v).clone()).collect();
         self.terminate(weft_ir::Op::Return, &operands);
-        let module = Module { stage: Stage::Ntensor, funcs: vec![self.out], sites: self.sites };
-        Ok(Output { module, returns })
+        Ok(how)
+    }
+
+    fn refuse_kernel_result(&self, how: &Returns) -> Result<(), Diagnostic> {
+        if self.is_kernel() && *how != Returns::Nothing {
+            return Err(
+                Diagnostic::typing(self.span, "a kernel returns nothing").help("write results into an array argument")
+            );
+        }
+        Ok(())
+    }
+
+    /// How a value of this form goes back.
+    fn how_form_returned(&self, form: &join::Ty) -> Result<Returns, Diagnostic> {
+        use join::Ty;
+        Ok(match form {
+            Ty::Leaf(_) => Returns::One,
+            Ty::Fixed(Abs::Const(Const::None)) => Returns::Nothing,
+            Ty::Fixed(Abs::Const(c)) => Returns::Const(c.clone()),
+            Ty::Fixed(other) => {
+                let what = self.describe(other);
+                return Err(self.refuse(format!("{what} cannot be returned from compiled code")));
+            }
+            Ty::Tuple(items) => {
+                Returns::Tuple(items.iter().map(|t| self.how_form_returned(t)).collect::<Result<_, _>>()?)
+            }
+            Ty::List(site) => Returns::List(Box::new(match self.item_form(*site) {
+                Some(item) => self.how_form_returned(&item)?,
+                None => Returns::Nothing,
+            })),
+            Ty::Tagged(abs::Absent::None, inner) => Returns::Optional(Box::new(self.how_form_returned(inner)?)),
+            Ty::Tagged(abs::Absent::Unbound(name), _) => return Err(self.unbound(name)),
+            Ty::Cell(name, ..) => return Err(self.internal(&format!("the variable {name} is returned"))),
+        })
     }
 
     /// Type of a tensor value.

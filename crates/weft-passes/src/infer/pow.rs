@@ -4,7 +4,7 @@ use super::Infer;
 use super::abs::Abs;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const};
-use weft_ir::{Builder, DType, ExcClass, Op, Type, ValueId, Weak};
+use weft_ir::{Builder, DType, ExcClass, MathFn, Op, Type, ValueId, Weak};
 
 const NEGATIVE_POWER: &str = "Integers to negative integer powers are not allowed.";
 
@@ -16,6 +16,7 @@ impl Infer<'_> {
         if dtype.is_int() {
             return self.numpy_int_pow(x, b, dtype);
         }
+        let scalars = self.body.is_none();
         // NumPy's own shortcuts for these exponents; they decide the last bit.
         let exponent = match b {
             Abs::Const(Const::Int(n)) => *n as f64,
@@ -26,10 +27,10 @@ impl Infer<'_> {
             return Ok(Abs::Value(self.emit(Op::Mul, &[x, x], ty)));
         } else if exponent == 1.0 {
             return Ok(Abs::Value(x));
-        } else if exponent == 0.5 {
-            return Ok(Abs::Value(self.emit(Op::Sqrt, &[x], ty)));
+        } else if exponent == 0.5 && !(dtype.is_complex() && scalars) {
+            return Ok(Abs::Value(self.emit(Op::math(MathFn::Sqrt), &[x], ty)));
         } else if exponent == -1.0 {
-            let one = self.constant(Const::Float(1.0), ty.clone());
+            let one = self.as_dtype(&Abs::Const(Const::Float(1.0)), dtype)?;
             return Ok(Abs::Value(self.emit(Op::Div, &[one, x], ty)));
         }
         let y = self.as_dtype(b, dtype)?;
@@ -39,7 +40,7 @@ impl Infer<'_> {
     fn numpy_int_pow(&mut self, x: ValueId, b: &Abs, dtype: DType) -> Result<Abs, Diagnostic> {
         let ty = Type::Num(dtype);
         if let Abs::Const(Const::Int(n)) = b {
-            if *n < 0 {
+            if *n < 0 && dtype.int_bounds().is_some_and(|(lo, _)| *n >= lo) {
                 return Err(Diagnostic::new(ErrorKind::Value, self.span, NEGATIVE_POWER));
             }
             if *n == 2 {
@@ -47,7 +48,7 @@ impl Infer<'_> {
             }
         }
         let y = self.as_dtype(b, dtype)?;
-        if !matches!(b, Abs::Const(_)) && self.range(b).0 < 0 {
+        if !matches!(b, Abs::Const(_)) && dtype.is_signed() && self.range(b).0 < 0 {
             self.hoisted(y, |s| {
                 let zero = s.constant(Const::Int(0), ty.clone());
                 let negative = s.test(CmpOp::Lt, y, zero);
@@ -135,6 +136,10 @@ impl Infer<'_> {
         if exponent.is_none_or(|e| e < 0.0) {
             let base_zero = self.test(CmpOp::Eq, x, zero);
             let negative = self.test(CmpOp::Lt, y, zero);
+            // To the power of -inf even 0 is inf.
+            let least = self.constant(Const::Float(f64::MIN), Type::PYFLOAT);
+            let finite = self.test(CmpOp::Ge, y, least);
+            let negative = self.emit(Op::And, &[negative, finite], Type::PYBOOL);
             let both = self.emit(Op::And, &[base_zero, negative], Type::PYBOOL);
             let message = "0.0 cannot be raised to a negative power";
             self.raise_if(both, ExcClass::ZeroDivisionError, message, &[]);
@@ -145,11 +150,15 @@ impl Infer<'_> {
             let one = self.constant(Const::Float(1.0), Type::PYFLOAT);
             let part = self.emit(Op::Mod, &[y, one], Type::PYFLOAT);
             let fractional = self.test(CmpOp::Gt, part, zero);
+            // -inf to any power is real.
+            let least = self.constant(Const::Float(f64::MIN), Type::PYFLOAT);
+            let finite = self.test(CmpOp::Ge, x, least);
+            let base_negative = self.emit(Op::And, &[base_negative, finite], Type::PYBOOL);
             let both = self.emit(Op::And, &[base_negative, fractional], Type::PYBOOL);
             let message = "a negative float to a fractional power is complex in Python: write complex(x) ** y";
             self.raise_if(both, ExcClass::UnsupportedError, message, &[]);
         }
-        let v = self.emit(Op::Pow, &[x, y], Type::PYFLOAT);
+        let v = self.emit(Op::Math { function: MathFn::Pow, exact: true }, &[x, y], Type::PYFLOAT);
         // CPython reports a finite power that overflows.
         let size = self.emit(Op::Abs, &[v], Type::PYFLOAT);
         let limit = self.constant(Const::Float(f64::MAX), Type::PYFLOAT);

@@ -1,7 +1,7 @@
 //! Operators on scalars: Python's rules between Python scalars, NumPy's once a NumPy scalar is there.
 
 use super::Infer;
-use super::abs::{Abs, EXACT, INT64};
+use super::abs::{Abs, Absent, EXACT, INT64};
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::rules::{operator_dtype, promote, promote_weak};
@@ -62,7 +62,7 @@ impl Infer<'_> {
 
     fn python_binop(&mut self, op: BinOp, a: &Abs, x: Weak, b: &Abs, y: Weak) -> Result<Abs, Diagnostic> {
         if x == Weak::Complex || y == Weak::Complex {
-            return Err(self.refuse("complex numbers are not supported yet"));
+            return self.complex_binop(op, a, b);
         }
         let logical = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
         if logical && x == Weak::Bool && y == Weak::Bool {
@@ -116,10 +116,22 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(op, &[x, y], Type::PYFLOAT)))
     }
 
-    /// `int / int`: correctly rounded where both are exact doubles; beyond that refused at run time.
+    /// `int / int`, correctly rounded: a plain division where both are known to be exact doubles.
     fn int_division(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
-        let (x, y) = (self.exact_pyfloat(a)?, self.exact_pyfloat(b)?);
+        let exact = |r: (i128, i128)| r.0 >= EXACT.0 && r.1 <= EXACT.1;
+        let both = exact(self.range(a)) && exact(self.range(b));
+        if let (Abs::Const(Const::Int(x)), Abs::Const(Const::Int(y))) = (a, b)
+            && both
+            && *y != 0
+        {
+            return Ok(Abs::Const(Const::Float(*x as f64 / *y as f64)));
+        }
+        let (x, y) = (self.pyint(a)?, self.pyint(b)?);
         self.zero_division(b, y, "division by zero")?;
+        if !both {
+            return Ok(Abs::Value(self.emit(Op::TrueDiv, &[x, y], Type::PYFLOAT)));
+        }
+        let (x, y) = (self.cast(x, Type::PYFLOAT), self.cast(y, Type::PYFLOAT));
         Ok(Abs::Value(self.emit(Op::Div, &[x, y], Type::PYFLOAT)))
     }
 
@@ -143,9 +155,11 @@ impl Infer<'_> {
                 if range.0 >= INT64.0 && range.1 <= INT64.1 {
                     let plain = Op::from_binop(op).unwrap_or(Op::Add);
                     let v = self.emit(plain, &[x, y], Type::PYINT);
+                    self.affine_binop(op, a, b, v);
                     return Ok(self.with_range(v, range));
                 }
                 let v = self.checked(op, x, y);
+                self.affine_binop(op, a, b, v);
                 Ok(self.with_range(v, (range.0.max(INT64.0), range.1.min(INT64.1))))
             }
             BinOp::FloorDiv => {
@@ -157,7 +171,7 @@ impl Infer<'_> {
                 Ok(self.with_range(v, range))
             }
             BinOp::Mod => {
-                self.zero_division(b, y, "integer division or modulo by zero")?;
+                self.zero_division(b, y, "integer modulo by zero")?;
                 let v = self.emit(Op::Mod, &[x, y], Type::PYINT);
                 let range = if ry.0 > 0 { (0, ry.1 - 1) } else { (ry.0.min(0), ry.1.max(0)) };
                 Ok(self.with_range(v, range))
@@ -245,6 +259,15 @@ impl Infer<'_> {
                 (UnaryOp::Pos, _) => Ok(a.clone()),
                 _ => Err(self.typing(format!("bad operand type for unary {}: float", op.text()))),
             },
+            (Some(Weak::Complex), _) => match (op, a) {
+                (UnaryOp::Neg, Abs::Const(Const::Complex(re, im))) => Ok(Abs::Const(Const::Complex(-re, -im))),
+                (UnaryOp::Neg, _) => {
+                    let v = self.materialise(a)?;
+                    Ok(Abs::Value(self.emit(Op::Neg, &[v], Type::PYCOMPLEX)))
+                }
+                (UnaryOp::Pos, _) => Ok(a.clone()),
+                _ => Err(self.typing(format!("bad operand type for unary {}: complex", op.text()))),
+            },
             (_, Some(Type::Num(d))) => {
                 let v = self.materialise(a)?;
                 match op {
@@ -253,7 +276,7 @@ impl Infer<'_> {
                         .help("write `~x` or np.logical_not(x)")),
                     UnaryOp::Neg => Ok(Abs::Value(self.emit(Op::Neg, &[v], Type::Num(d)))),
                     UnaryOp::Pos if d == DType::Bool => Err(self.typing("unary + is not defined for NumPy's bool")),
-                    UnaryOp::Invert if d.is_float() => {
+                    UnaryOp::Invert if d.is_float() || d.is_complex() => {
                         Err(self.typing(format!("`~` is not defined for {}", d.numpy_name())))
                     }
                     UnaryOp::Invert => Ok(Abs::Value(self.emit(Op::Not, &[v], Type::Num(d)))),
@@ -288,7 +311,15 @@ impl Infer<'_> {
             Abs::Unbound(name) => return Err(self.unbound(name)),
             Abs::Const(Const::Complex(re, im)) => Some(*re != 0.0 || *im != 0.0),
             Abs::Const(Const::Ellipsis) => Some(true),
+            Abs::Tagged(Absent::None, flag, inner) => {
+                let (there, holds) = (Abs::Value(*flag), self.truth(inner)?);
+                return self.both(&there, &holds);
+            }
             Abs::Value(_) => None,
+            other if self.as_list(other).is_some() => {
+                let len = self.list_len(other)?;
+                return self.truth(&len);
+            }
             other => {
                 let what = self.describe(other);
                 return Err(self.refuse(format!("the truth value of a {what} is not supported yet")));
@@ -309,12 +340,6 @@ impl Infer<'_> {
 
     /// `a op b`, a comparison of two scalars.
     pub(super) fn scalar_compare(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
-        if matches!(is, CmpOp::Is | CmpOp::IsNot) {
-            return self.identity(is, a, b);
-        }
-        if matches!(is, CmpOp::In | CmpOp::NotIn) {
-            return Err(self.refuse(format!("`{}` is not supported yet", is.text())));
-        }
         if let (Abs::Const(x), Abs::Const(y)) = (a, b)
             && let Some(r) = fold_compare(is, x, y)
         {
@@ -322,6 +347,7 @@ impl Infer<'_> {
         }
         if let (Some(x), Some(y)) = (self.as_weak(a), self.as_weak(b)) {
             return match (x, y) {
+                (Weak::Complex, _) | (_, Weak::Complex) => self.python_complex_compare(is, a, b),
                 (Weak::Float, Weak::Float) => {
                     let (x, y) = (self.materialise(a)?, self.materialise(b)?);
                     Ok(Abs::Value(self.test(is, x, y)))
@@ -334,17 +360,72 @@ impl Infer<'_> {
                 }
             };
         }
-        // A weak int beside NumPy integers never raises: both meet in i64, which holds it.
-        let weak_int = [a, b].iter().any(|x| self.as_weak(x) == Some(Weak::Int));
-        let common = self.meet(a, b)?;
-        let dtype = if weak_int && !common.is_float() { DType::I64 } else { common };
+        let dtype = self.meet(a, b)?;
+        if dtype.is_complex() {
+            let (x, y) = (self.as_dtype(a, dtype)?, self.as_dtype(b, dtype)?);
+            return Ok(Abs::Value(self.numpy_complex_compare(is, x, y)));
+        }
+        if let (Some(x), Some(y)) = (self.integer_kind(a), self.integer_kind(b)) {
+            return self.integer_compare(is, (a, x), (b, y));
+        }
         let (x, y) = (self.as_dtype(a, dtype)?, self.as_dtype(b, dtype)?);
         Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)))
     }
 
+    /// The integer dtype that holds an operand of a comparison: its own, or for a Python int any of 64 bits. Nothing for
+    /// floats; bool for a Python int that no dtype holds.
+    fn integer_kind(&self, a: &Abs) -> Option<DType> {
+        match (self.type_of(a)?, self.range(a)) {
+            (Type::Py(Weak::Int), (lo, hi)) => {
+                let holds = |d: &DType| d.int_bounds().is_some_and(|(low, high)| low <= lo && hi <= high);
+                Some([DType::I64, DType::U64].into_iter().find(holds).unwrap_or(DType::Bool))
+            }
+            (ty, _) => ty.scalar_dtype().filter(|d| !d.is_float()),
+        }
+    }
+
+    /// Integers compare by value, whatever their dtypes, and a Python int never raises.
+    fn integer_compare(&mut self, is: CmpOp, a: (&Abs, DType), b: (&Abs, DType)) -> Result<Abs, Diagnostic> {
+        for (x, y, is) in [(a, b, is), (b, a, mirrored(is))] {
+            if self.as_weak(y.0) != Some(Weak::Int) {
+                continue;
+            }
+            let (lo, hi) = self.range(y.0);
+            let (low, high) = x.1.int_bounds().unwrap_or((0, 1));
+            // Known from the dtype's bounds alone.
+            let (below, above) = (hi < low, lo > high);
+            if below || above {
+                let holds = match is {
+                    CmpOp::Lt | CmpOp::Le => above,
+                    CmpOp::Gt | CmpOp::Ge => below,
+                    is => is == CmpOp::Ne,
+                };
+                return Ok(Abs::Value(self.constant(Const::Bool(holds), Type::BOOL)));
+            }
+            if x.1 != DType::Bool && low <= lo && hi <= high {
+                let (x, y) = (self.materialise(x.0)?, self.as_dtype(y.0, x.1)?);
+                return Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)));
+            }
+        }
+        let common = promote(a.1, b.1);
+        if !common.is_float() {
+            let (x, y) = (self.as_dtype(a.0, common)?, self.as_dtype(b.0, common)?);
+            return Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)));
+        }
+        // uint64 against a signed one: a negative number is below all of them.
+        let (signed, unsigned, is) = if a.1.is_signed() { (a.0, b.0, is) } else { (b.0, a.0, mirrored(is)) };
+        let (x, y) = (self.as_dtype(signed, DType::I64)?, self.as_dtype(unsigned, DType::U64)?);
+        let zero = self.constant(Const::Int(0), Type::I64);
+        let negative = self.emit(Op::Cmp { is: CmpOp::Lt }, &[x, zero], Type::BOOL);
+        let x = self.cast(x, Type::Num(DType::U64));
+        let compared = self.emit(Op::Cmp { is }, &[x, y], Type::BOOL);
+        let below = self.constant(Const::Bool(matches!(is, CmpOp::Lt | CmpOp::Le | CmpOp::Ne)), Type::BOOL);
+        Ok(Abs::Value(self.emit(Op::Select, &[negative, below, compared], Type::BOOL)))
+    }
+
     /// A Python int against a Python float, exactly: rounding the int keeps the order, so it decides unless both are
     /// then equal, and the float, being an integer, is compared as one.
-    fn int_against_float(&mut self, is: CmpOp, int: &Abs, float: &Abs) -> Result<Abs, Diagnostic> {
+    pub(super) fn int_against_float(&mut self, is: CmpOp, int: &Abs, float: &Abs) -> Result<Abs, Diagnostic> {
         let range = self.range(int);
         let (i, f) = (self.pyint(int)?, self.materialise(float)?);
         let rounded = self.cast(i, Type::PYFLOAT);
@@ -362,15 +443,6 @@ impl Infer<'_> {
         let at_tie = self.emit(Op::Select, &[beyond, below, exact], Type::PYBOOL);
         Ok(Abs::Value(self.emit(Op::Select, &[tie, at_tie, decided], Type::PYBOOL)))
     }
-
-    fn identity(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
-        let none = |x: &Abs| matches!(x, Abs::Const(Const::None));
-        if none(a) || none(b) {
-            let same = none(a) && none(b);
-            return Ok(Abs::Const(Const::Bool(same == (is == CmpOp::Is))));
-        }
-        Err(self.refuse("`is` is supported only with None").help("compare numbers with =="))
-    }
 }
 
 /// The comparison with its sides exchanged.
@@ -387,20 +459,20 @@ fn mirrored(is: CmpOp) -> CmpOp {
 /// Interval of a sum, difference or product.
 fn int_range(op: BinOp, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
     match op {
-        BinOp::Add => (a.0 + b.0, a.1 + b.1),
-        BinOp::Sub => (a.0 - b.1, a.1 - b.0),
+        BinOp::Add => (a.0.saturating_add(b.0), a.1.saturating_add(b.1)),
+        BinOp::Sub => (a.0.saturating_sub(b.1), a.1.saturating_sub(b.0)),
         _ => {
-            let products = [a.0 * b.0, a.0 * b.1, a.1 * b.0, a.1 * b.1];
+            let products = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.saturating_mul(y));
             (products.into_iter().min().unwrap_or(0), products.into_iter().max().unwrap_or(0))
         }
     }
 }
 
-/// Constant Python ints, computed as Python does; None where it would raise or leave 64 bits.
+/// Constant Python ints, computed as Python does; None where it would raise or leave the bits of a constant.
 fn fold(op: BinOp, x: i128, y: i128) -> Option<i128> {
-    let v = match op {
-        BinOp::Add => x + y,
-        BinOp::Sub => x - y,
+    Some(match op {
+        BinOp::Add => x.checked_add(y)?,
+        BinOp::Sub => x.checked_sub(y)?,
         BinOp::Mul => x.checked_mul(y)?,
         BinOp::FloorDiv if y != 0 => x.div_euclid(y) - i128::from(y < 0 && x.rem_euclid(y) != 0),
         BinOp::Mod if y != 0 => ((x % y) + y) % y,
@@ -408,11 +480,10 @@ fn fold(op: BinOp, x: i128, y: i128) -> Option<i128> {
         BinOp::And => x & y,
         BinOp::Or => x | y,
         BinOp::Xor => x ^ y,
-        BinOp::Shl if (0..64).contains(&y) => x.checked_mul(1 << y)?,
+        BinOp::Shl if (0..127).contains(&y) => x.checked_mul(1 << y)?,
         BinOp::Shr if y >= 0 => x >> y.min(127),
         _ => return None,
-    };
-    (INT64.0..=INT64.1).contains(&v).then_some(v)
+    })
 }
 
 fn fold_compare(is: CmpOp, x: &Const, y: &Const) -> Option<bool> {
@@ -445,6 +516,7 @@ mod tests {
             assert_eq!(fold(BinOp::FloorDiv, x, y), Some(q), "{x} // {y}");
             assert_eq!(fold(BinOp::Mod, x, y), Some(r), "{x} % {y}");
         }
-        assert_eq!(fold(BinOp::Mul, 1 << 62, 4), None);
+        assert_eq!(fold(BinOp::Mul, 1 << 62, 4), Some(1 << 64));
+        assert_eq!(fold(BinOp::Mul, 1 << 100, 1 << 60), None);
     }
 }

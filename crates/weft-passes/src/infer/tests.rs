@@ -1,6 +1,7 @@
 //! Typing, on source text: what comes out of `infer`, as IR text.
 
 use super::*;
+use weft_ir::DType;
 use weft_ir::print::print_module;
 use weft_syntax::{Pick, parse_function};
 
@@ -29,7 +30,7 @@ fn array(dims: &[Dim], dtype: DType) -> Type {
 
 fn infer(text: &str, params: &[Type], door: Door) -> Result<Output, Diagnostic> {
     let f = parse_function(0, text, Pick::DefAtLine { line: 1, name: "f" })?;
-    let py = crate::py::lower(&f)?;
+    let py = crate::py::lower(&f)?.func;
     let out = run(&py, params, door, &mut Names)?;
     weft_ir::verify::verify(&out.module).unwrap_or_else(|e| panic!("{e}\n{}", print_module(&out.module, false)));
     Ok(out)

@@ -1,93 +1,246 @@
-//! Statements and control flow: one walk over the `py` ops of a function.
+//! Statements: one walk over the `py` ops of a function. `branch` has the ifs, `turns` the loops, `variables` cells and exceptions.
 
-use super::Infer;
-use super::abs::Abs;
+use super::abs::{Abs, Closure, Generator, Iter, Shared};
+use super::exits::{Pending, Target};
+use super::{Infer, Key, Scope};
+use crate::py::PyFunction;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::Const;
-use weft_ir::rules::{promote, promote_weak};
-use weft_ir::{Func, Op, OpId, RegionId, Type, ValueId, Weak};
+use weft_ir::{ExcClass, Op, OpId, RegionId, Type};
 
 /// Abstract value of each `py` value so far.
-type Env = Vec<Option<Abs>>;
+pub(super) type Env = Vec<Option<Abs>>;
+
+/// The function being walked.
+pub(super) type Here<'p> = &'p Arc<PyFunction>;
 
 /// How a region ended.
 pub(super) enum Flow {
     /// With these values.
     Yield(Vec<Abs>),
-    /// By returning this from the function being walked.
+    /// By returning this from the function being walked, with nothing undecided in between.
     Return(Abs),
-    /// By leaving the whole function; the terminator is emitted.
+    /// By an exit that is pending, or that has its terminator.
     Left,
 }
 
+/// One function being walked: the entry, or one that is inlined.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Where its global names are looked up.
+    pub scope: Scope,
+    pub returns: Vec<Pending>,
+    /// Loops and blocks being walked, innermost last.
+    pub targets: Vec<Target>,
+    /// Which function it is.
+    pub identity: usize,
+    /// The function itself, where it is a nested one.
+    pub this: Option<Abs>,
+}
+
+impl Frame {
+    pub(super) fn new(scope: Scope, py: Here<'_>) -> Frame {
+        Frame { scope, returns: vec![], targets: vec![], identity: Arc::as_ptr(py) as usize, this: None }
+    }
+}
+
 impl Infer<'_> {
-    /// Walks a whole function; None if control falls off the end or returns nothing.
-    pub(super) fn walk_function(&mut self, py: &Func, args: Vec<Abs>) -> Result<Option<Abs>, Diagnostic> {
-        let mut env: Env = vec![None; py.values.len()];
-        for (&p, a) in py.params().iter().zip(args) {
+    /// Walks a function's body at the cursor with these arguments (captured values first).
+    pub(super) fn walk_body(&mut self, py: Here<'_>, args: Vec<Abs>) -> Result<Flow, Diagnostic> {
+        let mut env: Env = vec![None; py.func.values.len()];
+        for (&p, a) in py.func.params().iter().zip(args) {
             env[p.index()] = Some(a);
         }
-        match self.walk_region(py, py.body, &mut env)? {
-            Flow::Return(a) => Ok(Some(a)),
-            Flow::Yield(_) | Flow::Left => Ok(None),
-        }
+        self.walk_region(py, py.func.body, &mut env)
     }
 
-    fn walk_region(&mut self, py: &Func, region: RegionId, env: &mut Env) -> Result<Flow, Diagnostic> {
-        for &op in &py.region(region).ops {
+    pub(super) fn walk_region(&mut self, py: Here<'_>, region: RegionId, env: &mut Env) -> Result<Flow, Diagnostic> {
+        for &op in &py.func.region(region).ops {
             if let Some(flow) = self.walk_op(py, op, env)? {
                 return Ok(flow);
+            }
+            if self.is_terminated() {
+                return Ok(Flow::Left);
             }
         }
         Ok(Flow::Yield(vec![]))
     }
 
-    fn walk_op(&mut self, py: &Func, op: OpId, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
-        let data = py.op(op);
+    /// Whether the current region has its terminator: what was emitted last never comes back.
+    fn is_terminated(&self) -> bool {
+        self.out.region(self.region).ops.last().is_some_and(|&o| self.out.op(o).op.is_terminator())
+    }
+
+    fn walk_op(&mut self, py: Here<'_>, op: OpId, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+        self.at_op(op, |s| s.walk_here(py, op, env))
+    }
+
+    fn walk_here(&mut self, py: Here<'_>, op: OpId, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+        let data = py.func.op(op);
         // Library code is not the user's: inside it, the call's span stays.
-        if self.inlined.is_empty() && data.span.is_known() {
+        if !self.in_library() && data.span.is_known() {
             self.span = data.span;
         }
-        let args: Vec<Abs> = data
+        let mut args: Vec<Abs> = data
             .operands
             .iter()
             .map(|v| env[v.index()].clone().ok_or_else(|| self.internal("a value before its definition")))
             .collect::<Result<_, _>>()?;
+        // These pass values on without looking; everything else uses them.
+        let passes = data.op.is_breakable()
+            || matches!(data.op, Op::Yield | Op::Break { .. } | Op::Continue { .. } | Op::PyCell { .. } | Op::PySet);
+        if !passes {
+            for a in &mut args {
+                *a = self.assigned(a)?;
+            }
+        }
         let result = match &data.op {
             Op::PyConst { value } => Abs::Const(value.clone()),
             Op::PyGlobal { path } => self.global(path)?,
             Op::PyUnbound { name } => Abs::Unbound(name.clone()),
-            Op::PyAttr { name } => self.attribute(&args[0], name)?,
-            Op::PyBinop { op, inplace } => {
-                if *inplace && self.as_tensor(&args[0]).is_some() {
-                    // NumPy would write into the array, which others may see.
-                    let text = op.text();
-                    return Err(self
-                        .refuse(format!("`{text}=` on an array, which writes into it, is not supported yet"))
-                        .label(self.describe(&args[0]))
-                        .help(format!("write `x = x {text} …`, which makes a new array")));
-                }
-                self.binop(*op, &args[0], &args[1])?
+            Op::PyAttr { name } => {
+                let x = self.present(&args[0])?;
+                self.attribute(&x, name)?
             }
-            Op::PyUnary { op } => self.unary(*op, &args[0])?,
-            Op::PyCompare { op } => self.compare(*op, &args[0], &args[1])?,
+            Op::PyBinop { op, inplace } => {
+                let (a, b) = (self.present(&args[0])?, self.present(&args[1])?);
+                match self.object_binop(*op, &a, &b)? {
+                    _ if self.as_list(&a).is_some() || self.as_list(&b).is_some() => {
+                        self.list_binop(op.text(), &a, &b, *inplace)?
+                    }
+                    Some(result) => result,
+                    None if *inplace && self.as_tensor(&a).is_some() => self.inplace(*op, &a, &b)?,
+                    None => self.binop(*op, &a, &b)?,
+                }
+            }
+            Op::PyUnary { op } => {
+                let a = self.present(&args[0])?;
+                self.unary(*op, &a)?
+            }
+            Op::PyCompare { op } => match self.object_compare(*op, &args[0], &args[1])? {
+                Some(result) => result,
+                None => self.compare(*op, &args[0], &args[1])?,
+            },
             Op::PyTruth => self.truth(&args[0])?,
-            Op::PyCall { keywords } => self.call(&args[0], &args[1..], keywords)?,
-            Op::PyIndex => self.index(&args[0], &args[1..])?,
+            Op::PyCall { keywords } => {
+                self.at_op(op, |s| s.call(&args[0], &args[1..], keywords))?
+            }
+            Op::PyCallStar { keywords } => {
+                let mut all = self.sequence(&args[1])?;
+                all.extend(args[2..].iter().cloned());
+                self.at_op(op, |s| s.call(&args[0], &all, keywords))?
+            }
+            Op::PyIndex => {
+                let x = self.present(&args[0])?;
+                self.index(&x, &args[1..])?
+            }
             Op::PySetIndex => {
-                self.set_index(&args[0], &args[1], &args[2..])?;
+                let x = self.present(&args[1])?;
+                self.set_index(&args[0], &x, &args[2..])?;
                 return Ok(None);
             }
+            // What is unbound has raised above.
+            Op::PyDelete => return Ok(None),
+            Op::PyDelIndex => {
+                let x = self.present(&args[0])?;
+                if self.as_list(&x).is_none() {
+                    return Err(self.typing(format!("{} doesn't support item deletion", self.describe(&x))));
+                }
+                self.delete_index_list(&x, &args[1..])?;
+                return Ok(None);
+            }
+            Op::PyUnreachable => return Ok(Some(Flow::Left)),
+            Op::PySlice => {
+                let [lo, hi, step] = [args[0].clone(), args[1].clone(), args[2].clone()];
+                Abs::Slice(Box::new([lo, hi, step]))
+            }
             Op::PyTuple => Abs::Tuple(args),
+            Op::PyConcat => {
+                let mut all = vec![];
+                for a in &args {
+                    all.extend(self.sequence(a)?);
+                }
+                Abs::Tuple(all)
+            }
+            Op::PyList => self.at_op(op, |s| s.new_list(args.clone()))?,
+            Op::PyAppend => {
+                self.append(&args[0], &args[1])?;
+                return Ok(None);
+            }
             Op::PyUnpack => {
-                for (&r, a) in data.results.iter().zip(self.unpack(&args[0], data.results.len())?) {
+                let x = self.present(&args[0])?;
+                for (&r, a) in data.results.iter().zip(self.unpack(&x, data.results.len())?) {
                     env[r.index()] = Some(a);
                 }
                 return Ok(None);
             }
+            Op::PyUnpackStar { star } => {
+                let x = self.present(&args[0])?;
+                let parts = self.unpack_star(&x, *star as usize, data.results.len())?;
+                for (&r, a) in data.results.iter().zip(parts) {
+                    env[r.index()] = Some(a);
+                }
+                return Ok(None);
+            }
+            Op::PyMatchLen { len, star } => {
+                let fits = match &args[0] {
+                    Abs::Tuple(items) if *star => items.len() >= *len as usize,
+                    Abs::Tuple(items) => items.len() == *len as usize,
+                    _ => false,
+                };
+                Abs::Const(Const::Bool(fits))
+            }
+            Op::PyFormat { parts, specs } => {
+                Abs::Format(parts.clone(), args.into_iter().zip(specs.iter().cloned()).collect())
+            }
+            Op::PyClosure { function } => {
+                let nested = py.nested.get(*function as usize);
+                let nested = nested.ok_or_else(|| self.internal("a nested function that is not there"))?;
+                let closure = Closure { py: nested.clone(), operands: args, scope: self.scope().clone() };
+                Abs::Closure(Shared(Arc::new(closure)))
+            }
+            Op::PySelf => {
+                let this = self.frames.last().and_then(|f| f.this.clone());
+                this.ok_or_else(|| self.internal("a function without itself"))?
+            }
+            Op::PyGenerator => {
+                let (region, scope) = (data.regions[0], self.scope().clone());
+                let generator = Generator { py: py.clone(), region, env: env.clone(), scope };
+                Abs::Iter(Box::new(Iter::Generator(Shared(Arc::new(generator)))))
+            }
+            Op::PyEmit => return self.emit_item(&args[0]),
+            Op::PyCell { name } => self.at_op(op, |s| s.new_cell(name, &args[0]))?,
+            Op::PyGet => self.get_cell(&args[0])?,
+            Op::PySet => {
+                self.set_cell(&args[0], &args[1])?;
+                return Ok(None);
+            }
+            Op::PyTry => return self.walk_try(py, op, env),
+            Op::PyCatch => self.catch(&args[0])?,
+            Op::PyCaught => Abs::Caught,
+            Op::PyRaise => {
+                self.raise(args.first())?;
+                return Ok(Some(Flow::Left));
+            }
             Op::PyFor => return self.walk_for(py, op, args, env),
+            Op::ScfLoop => return self.walk_while(py, op, args, env),
+            Op::ScfBlock => return self.walk_block(py, op, env),
             Op::ScfIf => return self.walk_if(py, op, &args[0], env),
             Op::Yield => return Ok(Some(Flow::Yield(args))),
+            Op::Break { depth } | Op::Continue { depth } => {
+                let exit = self.pending(args);
+                let leaves = matches!(data.op, Op::Break { .. });
+                let targets = self.frames.last_mut().map(|f| &mut f.targets);
+                let target = targets.and_then(|t| t.iter_mut().rev().nth(*depth as usize));
+                match target {
+                    Some(target) if leaves => target.breaks.push(exit),
+                    Some(target) => target.continues.push(exit),
+                    None => return Err(self.internal("an exit from nothing")),
+                }
+                return Ok(Some(Flow::Left));
+            }
             Op::Return => return Ok(Some(Flow::Return(args.into_iter().next().unwrap_or(Abs::Const(Const::None))))),
             other => return Err(self.internal(&format!("{} at stage py", other.name()))),
         };
@@ -101,293 +254,151 @@ impl Infer<'_> {
         Diagnostic::internal(self.span, format!("internal error in infer: {what}"))
     }
 
-    fn unpack(&self, a: &Abs, n: usize) -> Result<Vec<Abs>, Diagnostic> {
-        match a {
-            Abs::Tuple(items) if items.len() == n => Ok(items.clone()),
-            Abs::Tuple(items) => {
-                let few = if items.len() < n { "not enough" } else { "too many" };
-                let message = format!("{few} values to unpack (expected {n}, got {})", items.len());
-                Err(Diagnostic::new(ErrorKind::Value, self.span, message))
-            }
-            other => Err(self.refuse(format!("unpacking {} is not supported yet", self.describe(other)))),
-        }
+    /// Runs `f` with this op as the last step of the path.
+    fn at_op<R>(&mut self, op: OpId, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.path.push(op.0);
+        let result = f(self);
+        self.path.pop();
+        result
     }
 
-    fn walk_if(&mut self, py: &Func, op: OpId, cond: &Abs, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
-        let data = py.op(op).clone();
-        if let Abs::Const(Const::Bool(known)) = self.truth(cond)? {
-            let arm = data.regions[usize::from(!known)];
-            return match self.walk_region(py, arm, env)? {
-                Flow::Yield(values) => {
-                    for (&r, a) in data.results.iter().zip(values) {
-                        env[r.index()] = Some(a);
-                    }
-                    Ok(None)
-                }
-                flow => Ok(Some(flow)),
-            };
-        }
-        let cond = self.truth(cond)?;
-        let cond = self.materialise(&cond)?;
-        let span = self.span;
-        let mut arms = vec![];
-        for &region in &data.regions {
-            let target = self.out.new_region();
-            // Facts found in one arm do not hold in the other.
-            let refined = self.refined.clone();
-            let flow = self.inside(target, |s| -> Result<Option<Vec<Abs>>, Diagnostic> {
-                match s.walk_region(py, region, &mut env.clone())? {
-                    Flow::Yield(values) => Ok(Some(values)),
-                    Flow::Left => Ok(None),
-                    Flow::Return(value) => s.leave(value).map(|()| None),
-                }
-            })?;
-            self.refined = refined;
-            arms.push((target, flow));
-        }
-        self.span = span;
-        let joined = self.join_arms(&arms)?;
-        let mut types = vec![];
-        for (k, plan) in joined.iter().enumerate() {
-            if let Plan::Value(ty) = plan {
-                types.push((k, ty.clone()));
-            }
-        }
-        for (region, values) in &arms {
-            if let Some(values) = values {
-                self.inside(*region, |s| -> Result<(), Diagnostic> {
-                    let mut yields = vec![];
-                    for (k, ty) in &types {
-                        yields.push(s.coerce(&values[*k], ty)?);
-                    }
-                    s.terminate(Op::Yield, &yields);
-                    Ok(())
-                })?;
-            }
-        }
-        let result_types: Vec<Type> = types.iter().map(|(_, t)| t.clone()).collect();
-        let regions: Vec<RegionId> = arms.iter().map(|(r, _)| *r).collect();
-        let id = self.builder().op(Op::ScfIf, &[cond], &result_types, &regions);
-        let mut produced = self.out.op(id).results.clone().into_iter();
-        for (&r, plan) in data.results.iter().zip(joined) {
-            env[r.index()] = Some(match plan {
-                Plan::Same(a) => a,
-                Plan::Value(_) => Abs::Value(produced.next().ok_or_else(|| self.internal("if results"))?),
-            });
-        }
-        if arms.iter().all(|(_, values)| values.is_none()) {
-            // Both arms left: what follows is dead, but the region still needs its terminator.
-            let nothing: [ValueId; 0] = [];
-            self.terminate(Op::Return, &nothing);
-            return Ok(Some(Flow::Left));
-        }
-        Ok(None)
+    /// What names this place in the program, over inlining and unrolling.
+    pub(super) fn key(&self, op: u32) -> Key {
+        let mut hasher = DefaultHasher::new();
+        self.path.hash(&mut hasher);
+        (hasher.finish(), op)
     }
 
-    /// A return under a run-time condition.
-    fn leave(&mut self, value: Abs) -> Result<(), Diagnostic> {
-        if self.is_kernel() && self.inlined.is_empty() && value == Abs::Const(Const::None) {
-            self.terminate(Op::Return, &[]);
-            return Ok(());
-        }
-        if self.is_kernel() && self.inlined.is_empty() {
+    /// Says that a fact has become known that what was walked before depends on: the walk begins anew.
+    pub(super) fn restart(&mut self) -> Diagnostic {
+        self.restarts = true;
+        Diagnostic::internal(self.span, "the walk begins anew")
+    }
+
+    /// Control never comes here.
+    pub(super) fn unreachable(&mut self) {
+        let site = self.site(ExcClass::SystemError, "control came where it cannot");
+        self.terminate(Op::Raise { site }, &[]);
+    }
+
+    /// A return under something undecided.
+    pub(super) fn leave(&mut self, value: Abs) -> Result<(), Diagnostic> {
+        let in_kernel = self.is_kernel() && self.frames.len() == 1;
+        if in_kernel && value != Abs::Const(Const::None) {
             return Err(self.typing("a kernel returns nothing").help("write results into an array argument"));
         }
-        Err(self
-            .refuse("`return` under a condition that is not known at compile time is not supported in @njit yet")
-            .help("assign to a name in both branches and return it at the end, or use np.where"))
+        let exit = self.pending(vec![value]);
+        match self.frames.last_mut() {
+            Some(frame) => frame.returns.push(exit),
+            None => return Err(self.internal("a return from nothing")),
+        }
+        Ok(())
     }
 
-    /// What each result of an `if` is: the same in both arms, or a joined value.
-    fn join_arms(&mut self, arms: &[(RegionId, Option<Vec<Abs>>)]) -> Result<Vec<Plan>, Diagnostic> {
-        let live: Vec<&Vec<Abs>> = arms.iter().filter_map(|(_, v)| v.as_ref()).collect();
-        let Some(first) = live.first() else { return Ok(vec![]) };
-        let mut plans = vec![];
-        for k in 0..first.len() {
-            let mut plan = self.plan_of(&live, k, &first[k])?;
-            // A value made inside the only live arm must come out through the `if`.
-            if let (Plan::Same(Abs::Value(v)), 1) = (&plan, live.len()) {
-                plan = Plan::Value(self.out.ty(*v).clone());
+    pub(super) fn scope(&self) -> &Scope {
+        self.frames.last().map_or(&Scope::ENTRY, |f| &f.scope)
+    }
+
+    pub(super) fn in_library(&self) -> bool {
+        matches!(self.scope(), Scope::Library(_))
+    }
+
+    fn unpack(&mut self, a: &Abs, n: usize) -> Result<Vec<Abs>, Diagnostic> {
+        if self.as_tensor(a).is_some() {
+            return self.unpack_array(a, n);
+        }
+        if self.as_list(a).is_some() {
+            return self.unpack_array(a, n);
+        }
+        let items = match self.sequence(a) {
+            Ok(items) => items,
+            Err(_) => {
+                let what = self.describe(a);
+                return Err(self.typing(format!("cannot unpack non-iterable {what} object")));
             }
-            plans.push(plan);
-        }
-        Ok(plans)
-    }
-
-    fn plan_of(&self, live: &[&Vec<Abs>], k: usize, first: &Abs) -> Result<Plan, Diagnostic> {
-        if live.iter().all(|v| v[k] == *first) {
-            return Ok(Plan::Same(first.clone()));
-        }
-        if let Some(name) = live.iter().find_map(|v| if let Abs::Unbound(n) = &v[k] { Some(n.clone()) } else { None }) {
-            return Ok(Plan::Same(Abs::Unbound(name)));
-        }
-        let mut joined: Option<Type> = None;
-        for v in live {
-            let Some(ty) = self.type_of(&v[k]) else {
-                let what = self.describe(&v[k]);
-                return Err(self.refuse(format!("a name holds {what} on one path and something else on another")));
+        };
+        if items.len() != n {
+            let message = match items.len() < n {
+                true => format!("not enough values to unpack (expected {n}, got {})", items.len()),
+                false => format!("too many values to unpack (expected {n})"),
             };
-            joined = Some(match joined {
-                None => ty,
-                Some(t) => self.join_types(&t, &ty)?,
-            });
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
         }
-        Ok(Plan::Value(joined.unwrap_or(Type::NONE)))
+        Ok(items)
     }
 
-    /// The type of a name that is `a` on one path and `b` on another.
-    fn join_types(&self, a: &Type, b: &Type) -> Result<Type, Diagnostic> {
-        Ok(match (a, b) {
-            _ if a == b => a.clone(),
-            (Type::Py(x), Type::Py(y)) if *x != Weak::None && *y != Weak::None => Type::Py(*x.max(y)),
-            (Type::Py(w), Type::Num(d)) | (Type::Num(d), Type::Py(w)) if *w != Weak::None => {
-                let common = if *w == Weak::Bool { promote(weft_ir::DType::Bool, *d) } else { promote_weak(*w, *d) };
-                Type::Num(common)
+    /// Items of an array along its first axis, whose length must be `n`.
+    pub(super) fn unpack_array(&mut self, a: &Abs, n: usize) -> Result<Vec<Abs>, Diagnostic> {
+        let len = self.iter_len(a)?;
+        let wanted = Abs::Const(Const::Int(n as i128));
+        for (is, message) in [
+            (weft_ir::attr::CmpOp::Lt, format!("not enough values to unpack (expected {n}, got {{i}})")),
+            (weft_ir::attr::CmpOp::Gt, format!("too many values to unpack (expected {n})")),
+        ] {
+            match self.scalar_compare(is, &len, &wanted)? {
+                Abs::Const(Const::Bool(false)) => {}
+                Abs::Const(_) => {
+                    let got = self.range(&len).0.to_string();
+                    let message = message.replace("{i}", &got);
+                    return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+                }
+                wrong => {
+                    let (wrong, len) = (self.materialise(&wrong)?, self.pyint(&len)?);
+                    let shown = if message.contains("{i}") { vec![len] } else { vec![] };
+                    self.raise_if(wrong, ExcClass::ValueError, &message, &shown);
+                }
             }
-            _ => {
-                let (x, y) = (a.user_name(), b.user_name());
-                return Err(self
-                    .typing(format!("a name is {x} on one path and {y} on another"))
-                    .help("give it one type: convert on one of the paths"));
-            }
-        })
-    }
-
-    fn coerce(&mut self, a: &Abs, ty: &Type) -> Result<ValueId, Diagnostic> {
-        match ty {
-            Type::Num(d) => self.as_dtype(a, *d),
-            Type::Py(Weak::Float) => self.pyfloat(a),
-            Type::Py(Weak::Int) => self.pyint(a),
-            _ => self.materialise(a),
         }
+        (0..n).map(|k| self.item_at(a, &Abs::Const(Const::Int(k as i128)))).collect()
     }
 
-    fn walk_for(&mut self, py: &Func, op: OpId, args: Vec<Abs>, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
-        let data = py.op(op).clone();
-        let Abs::Range(bounds) = &args[0] else {
+    fn unpack_star(&mut self, a: &Abs, star: usize, n: usize) -> Result<Vec<Abs>, Diagnostic> {
+        if self.as_list(a).is_some() {
+            return self.unpack_star_list(a, star, n);
+        }
+        let mut items = self.sequence(a)?;
+        if items.len() + 1 < n {
+            let (least, got) = (n - 1, items.len());
+            let message = format!("not enough values to unpack (expected at least {least}, got {got})");
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+        }
+        let tail = items.split_off(items.len() - (n - 1 - star));
+        let middle = items.split_off(star);
+        items.push(self.new_list(middle)?);
+        items.extend(tail);
+        Ok(items)
+    }
+
+    /// The items of something whose number of items is known now.
+    pub(super) fn sequence(&mut self, a: &Abs) -> Result<Vec<Abs>, Diagnostic> {
+        if let Abs::Tuple(items) = a {
+            return Ok(items.clone());
+        }
+        if !self.is_static(a) {
+            let what = self.describe(a);
             return Err(self
-                .refuse(format!("a loop over {} is not supported yet", self.describe(&args[0])))
-                .help("loop over range(…)"));
-        };
-        let inits = &args[1..];
-        let span = self.span;
-        let (lo, hi, step) = (self.pyint(&bounds[0])?, self.pyint(&bounds[1])?, self.pyint(&bounds[2])?);
-        let item_range = match &bounds[2] {
-            Abs::Const(Const::Int(s)) if *s > 0 => (self.range(&bounds[0]).0, self.range(&bounds[1]).1 - 1),
-            Abs::Const(Const::Int(_)) => (self.range(&bounds[1]).0 + 1, self.range(&bounds[0]).1),
-            _ => super::abs::INT64,
-        };
-        // Names that keep one meaning (functions, unassigned names) are not carried; numbers are, in a type that the
-        // body's own assignments may widen.
-        let mut types: Vec<Option<Type>> = inits.iter().map(|a| self.type_of(a)).collect();
-        let before = (self.out.clone(), self.sites.len(), self.refined.clone());
-        loop {
-            let attempt = self.loop_body(py, data.regions[0], inits, &types, item_range, env)?;
-            let mut widened = types.clone();
-            for (k, a) in attempt.values.iter().enumerate() {
-                match (&types[k], self.type_of(a)) {
-                    (Some(t), Some(u)) => widened[k] = Some(self.join_types(t, &u)?),
-                    (Some(_), None) | (None, _)
-                        if matches!(a, Abs::Unbound(_)) || matches!(inits[k], Abs::Unbound(_)) => {}
-                    (None, _) if *a == inits[k] => {}
-                    _ => {
-                        let what = self.describe(a);
-                        return Err(self
-                            .refuse(format!("a name becomes {what} inside the loop, and was something else before")));
-                    }
-                }
-            }
-            if widened == types {
-                return self.finish_for(&data, [lo, hi, step], inits, &types, attempt, span, env);
-            }
-            types = widened;
-            self.out = before.0.clone();
-            self.sites.truncate(before.1);
-            self.refined = before.2.clone();
+                .refuse(format!("the number of items of {what} is not known at compile time"))
+                .help("name the items one by one"));
+        }
+        match self.iter_len(a)? {
+            Abs::Const(Const::Int(n)) => (0..n).map(|k| self.item_at(a, &Abs::Const(Const::Int(k)))).collect(),
+            _ => Err(self.internal("a length that is not known")),
         }
     }
 
-    fn loop_body(
-        &mut self,
-        py: &Func,
-        source: RegionId,
-        inits: &[Abs],
-        types: &[Option<Type>],
-        item_range: (i128, i128),
-        env: &Env,
-    ) -> Result<LoopBody, Diagnostic> {
-        let region = self.out.new_region();
-        let item = self.out.new_value(Type::PYINT);
-        self.out.regions[region.index()].args.push(item);
-        self.ranges.insert(item, item_range);
-        let mut inner = env.clone();
-        let params = &py.region(source).args;
-        inner[params[0].index()] = Some(Abs::Value(item));
-        for (k, ty) in types.iter().enumerate() {
-            inner[params[k + 1].index()] = Some(match ty {
-                Some(ty) => {
-                    let v = self.out.new_value(ty.clone());
-                    self.out.regions[region.index()].args.push(v);
-                    self.ranges.remove(&v);
-                    Abs::Value(v)
-                }
-                None => inits[k].clone(),
-            });
+    /// Values of these forms as arguments of a region.
+    pub(super) fn region_values(&mut self, region: RegionId, forms: &[super::join::Ty]) -> Result<Vec<Abs>, Diagnostic> {
+        let mut types: Vec<Type> = vec![];
+        forms.iter().for_each(|ty| self.leaf_types(ty, &mut types));
+        let mut values = vec![];
+        for ty in types {
+            let v = self.out.new_value(ty);
+            self.out.regions[region.index()].args.push(v);
+            self.ranges.remove(&v);
+            values.push(v);
         }
-        let refined = self.refined.clone();
-        let flow = self.inside(region, |s| s.walk_region(py, source, &mut inner))?;
-        self.refined = refined;
-        match flow {
-            Flow::Yield(values) => Ok(LoopBody { region, values }),
-            Flow::Return(_) | Flow::Left => Err(self.refuse("a loop whose body always returns is not supported yet")),
-        }
+        let mut values = values.into_iter();
+        let made: Option<Vec<Abs>> = forms.iter().map(|ty| Self::rebuild(ty, &mut values)).collect();
+        made.ok_or_else(|| self.internal("values of a region"))
     }
-
-    fn finish_for(
-        &mut self,
-        data: &weft_ir::OpData,
-        bounds: [ValueId; 3],
-        inits: &[Abs],
-        types: &[Option<Type>],
-        body: LoopBody,
-        span: weft_diag::Span,
-        env: &mut Env,
-    ) -> Result<Option<Flow>, Diagnostic> {
-        self.span = span;
-        let carried: Vec<(usize, Type)> =
-            types.iter().enumerate().filter_map(|(k, t)| t.clone().map(|t| (k, t))).collect();
-        self.inside(body.region, |s| -> Result<(), Diagnostic> {
-            let mut yields = vec![];
-            for (k, ty) in &carried {
-                yields.push(s.coerce(&body.values[*k], ty)?);
-            }
-            s.terminate(Op::Yield, &yields);
-            Ok(())
-        })?;
-        let mut operands = bounds.to_vec();
-        for (k, ty) in &carried {
-            operands.push(self.coerce(&inits[*k], ty)?);
-        }
-        let result_types: Vec<Type> = carried.iter().map(|(_, t)| t.clone()).collect();
-        let id = self.builder().op(Op::ScfFor, &operands, &result_types, &[body.region]);
-        let mut produced = self.out.op(id).results.clone().into_iter();
-        for (k, &r) in data.results.iter().enumerate() {
-            env[r.index()] = Some(match (&types[k], &inits[k]) {
-                (Some(_), _) => Abs::Value(produced.next().ok_or_else(|| self.internal("for results"))?),
-                // Assigned only in the body: whether it ever ran is not known.
-                (None, other) => other.clone(),
-            });
-        }
-        Ok(None)
-    }
-}
-
-enum Plan {
-    Same(Abs),
-    Value(Type),
-}
-
-struct LoopBody {
-    region: RegionId,
-    values: Vec<Abs>,
 }

@@ -1,22 +1,20 @@
 //! Weak scalars entering a dtype: NEP 50's range checks, and Python ints meeting floats.
 
 use super::Infer;
-use super::abs::{Abs, EXACT};
+use super::abs::Abs;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Const};
-use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
+use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak, half};
 
 impl Infer<'_> {
     /// A scalar as a value of `dtype`. Weak ints are range-checked where the dtype is narrower.
     pub(super) fn as_dtype(&mut self, a: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
-        if !dtype.is_supported() {
-            let name = dtype.numpy_name();
-            return Err(self.refuse(format!("this computes in {name}, which Weft does not support yet")));
-        }
         let ty = Type::Num(dtype);
         match a {
             Abs::Const(Const::Int(v)) => self.int_constant(*v, dtype),
             Abs::Const(Const::Float(v)) if dtype.is_float() => Ok(self.constant(Const::Float(round_to(*v, dtype)), ty)),
+            Abs::Const(Const::Float(v)) if dtype.is_complex() => Ok(self.complex_constant(*v, 0.0, dtype)),
+            Abs::Const(Const::Complex(re, im)) if dtype.is_complex() => Ok(self.complex_constant(*re, *im, dtype)),
             Abs::Const(_) => {
                 let v = self.materialise(a)?;
                 Ok(self.cast(v, ty))
@@ -29,7 +27,7 @@ impl Infer<'_> {
                         Ok(self.hoisted(v, |s| s.narrow(v, range, dtype)))
                     }
                     // NumPy goes through a C double.
-                    Type::Py(Weak::Int) if dtype == DType::F32 => Ok(self.hoisted(v, |s| {
+                    Type::Py(Weak::Int) if dtype.is_float() || dtype.is_complex() => Ok(self.hoisted(v, |s| {
                         let wide = s.cast(v, Type::F64);
                         s.cast(wide, ty)
                     })),
@@ -46,6 +44,7 @@ impl Infer<'_> {
         let value = match dtype {
             DType::Bool => Const::Bool(v != 0),
             d if d.is_float() => Const::Float(round_to(v as f64, d)),
+            d if d.is_complex() => return Ok(self.complex_constant(v as f64, 0.0, d)),
             d => {
                 let bounds = d.int_bounds().unwrap_or((0, 0));
                 if v < bounds.0 || v > bounds.1 {
@@ -56,6 +55,11 @@ impl Infer<'_> {
             }
         };
         Ok(self.constant(value, Type::Num(dtype)))
+    }
+
+    fn complex_constant(&mut self, re: f64, im: f64, dtype: DType) -> ValueId {
+        let part = dtype.part().unwrap_or(DType::F64);
+        self.constant(Const::Complex(round_to(re, part), round_to(im, part)), Type::Num(dtype))
     }
 
     /// A pyint as an integer dtype, or OverflowError.
@@ -83,30 +87,15 @@ impl Infer<'_> {
         }
     }
 
-    /// A Python number as pyfloat. Ints a double cannot hold exactly are refused at run time: Python would divide
-    /// them exactly.
-    pub(super) fn exact_pyfloat(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
-        if let Abs::Const(Const::Int(v)) = a
-            && *v >= EXACT.0
-            && *v <= EXACT.1
-        {
-            return Ok(self.constant(Const::Float(*v as f64), Type::PYFLOAT));
+    /// A NumPy integer as pyint, or OverflowError for a uint64 that is none.
+    pub(super) fn integer_as_pyint(&mut self, v: ValueId) -> ValueId {
+        if *self.out.ty(v) == Type::Num(DType::U64) {
+            let most = self.constant(Const::Int(i64::MAX.into()), Type::Num(DType::U64));
+            let beyond = self.test(CmpOp::Gt, v, most);
+            let message = "a uint64 beyond 2**63 - 1 leaves the 64 bits Weft gives Python ints";
+            self.raise_if(beyond, ExcClass::OverflowError, message, &[]);
         }
-        let v = self.materialise(a)?;
-        if self.as_weak(a) == Some(Weak::Int) {
-            let range = self.range(a);
-            let template = "Python int {i} is beyond 2**53, where a float is not exact: write float(x)";
-            for (is, bound, needed) in
-                [(CmpOp::Lt, EXACT.0, range.0 < EXACT.0), (CmpOp::Gt, EXACT.1, range.1 > EXACT.1)]
-            {
-                if needed {
-                    let bound = self.constant(Const::Int(bound), Type::PYINT);
-                    let outside = self.test(is, v, bound);
-                    self.raise_if(outside, ExcClass::UnsupportedError, template, &[v]);
-                }
-            }
-        }
-        Ok(self.cast(v, Type::PYFLOAT))
+        self.cast(v, Type::PYINT)
     }
 
     /// A Python number as pyfloat by Python's own rounding (`float(x)`, and arithmetic with a float).
@@ -116,6 +105,15 @@ impl Infer<'_> {
         }
         let v = self.materialise(a)?;
         Ok(self.cast(v, Type::PYFLOAT))
+    }
+
+    /// A Python number as pycomplex.
+    pub(super) fn pycomplex(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        if self.as_weak(a) == Some(Weak::Complex) {
+            return self.materialise(a);
+        }
+        let v = self.pyfloat(a)?;
+        Ok(self.cast(v, Type::PYCOMPLEX))
     }
 
     /// A Python int or bool as pyint.
@@ -135,5 +133,9 @@ impl Infer<'_> {
 }
 
 fn round_to(v: f64, dtype: DType) -> f64 {
-    if dtype == DType::F32 { f64::from(v as f32) } else { v }
+    match dtype {
+        DType::F16 => half::round(v),
+        DType::F32 => f64::from(v as f32),
+        _ => v,
+    }
 }

@@ -85,8 +85,11 @@ impl Lower<'_> {
         let types = [Type::Mem(t.dtype, space_of(at)), Type::Owner];
         let op = self.r.b().op(Op::MemAlloc { at: at.clone() }, &[step], &types, &[]);
         let results = &self.r.dst.op(op).results;
+        let (mem, owner) = (results[0], results[1]);
+        self.allocated.insert(owner);
+        self.roots.insert(owner, owner);
         let ty = TensorType { place: at.clone(), ..t.clone() };
-        Array { ty, mem: results[0], owner: results[1], sizes, strides }
+        Array { ty, mem, owner, sizes, strides }
     }
 
     /// The array made valid at a place. Strides stay: the mirror has the extent of the original.
@@ -104,7 +107,8 @@ impl Lower<'_> {
     pub fn offset(&mut self, a: &Array, index: &[ValueId]) -> (ValueId, Unit) {
         let mut axes: Vec<usize> = (0..a.ty.rank()).filter(|&k| a.ty.dims[k] != Dim::Const(1)).collect();
         let mut sum: Option<ValueId> = None;
-        let unit = if a.ty.layout == Layout::A { Unit::Byte } else { Unit::Element };
+        let unit = if matches!(a.ty.layout, Layout::A | Layout::I) { Unit::Byte } else { Unit::Element };
+        let dense = (a.ty.layout == Layout::I).then(|| a.ty.rank() - 1);
         if a.ty.layout == Layout::F {
             axes.reverse();
         }
@@ -119,7 +123,8 @@ impl Lower<'_> {
                 (None, Unit::Element) => index[k],
                 (s, Unit::Byte) => {
                     let mut b = self.r.b();
-                    let step = b.value(Op::Mul, &[index[k], a.strides[k]], Type::I64);
+                    let stride = if dense == Some(k) { b.i64(a.ty.dtype.size() as i64) } else { a.strides[k] };
+                    let step = b.value(Op::Mul, &[index[k], stride], Type::I64);
                     s.map_or(step, |s| b.value(Op::Add, &[s, step], Type::I64))
                 }
             });

@@ -1,7 +1,8 @@
 //! A static estimate of what one item costs, for the choice between one thread and many.
 
 use weft_ir::attr::Const;
-use weft_ir::{Func, Op, OpId, RegionId};
+use weft_ir::math::By;
+use weft_ir::{Func, MathFn, Op, OpId, RegionId};
 
 /// Nanoseconds of one run of a region: at least 1.
 pub fn of_region(f: &Func, region: RegionId) -> u32 {
@@ -19,10 +20,13 @@ fn op(f: &Func, id: OpId) -> u64 {
     let inner: u64 = data.regions.iter().fold(0, |sum: u64, &r| sum.saturating_add(tenths(f, r)));
     match &data.op {
         Op::Pow => 50,
-        Op::Sqrt | Op::Div | Op::FloorDiv | Op::Mod => 10,
-        o if o.dialect() == "math" => 20,
+        Op::Math { function: MathFn::Sqrt, .. } | Op::Div | Op::FloorDiv | Op::Mod => 10,
+        Op::Math { function, .. } if function.by() == By::Instruction => 1,
+        Op::Math { .. } => 20,
         Op::MemLoad { .. } | Op::MemStore { .. } => 3,
         Op::ScfIf => 1 + inner / 2,
+        Op::ScfLoop => inner.saturating_mul(16),
+        Op::ScfBlock | Op::ScfTry => inner,
         Op::ScfFor => inner.saturating_mul(turns(f, data.operands[0], data.operands[1])),
         Op::Const { .. } | Op::Yield | Op::Return => 0,
         _ => 1,

@@ -11,12 +11,12 @@ use weft_ir::attr::Unit;
 use weft_ir::{Dim, Layout, Op, OpId, Type, ValueId};
 
 /// The iteration space of one op.
-struct Space {
-    dims: Vec<Dim>,
+pub(super) struct Space {
+    pub dims: Vec<Dim>,
     /// Dimensions that need an index.
-    axes: Vec<usize>,
+    pub axes: Vec<usize>,
     /// One index for all of them.
-    collapsed: bool,
+    pub collapsed: bool,
 }
 
 impl Lower<'_> {
@@ -88,15 +88,7 @@ impl Lower<'_> {
         indices: &[ValueId],
     ) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
-        // One index per dimension of the space; dimensions of size 1 are at 0.
-        let mut position = vec![];
-        if !space.collapsed {
-            let zero = self.r.b().i64(0);
-            position = vec![zero; space.dims.len()];
-            for (&k, &i) in space.axes.iter().zip(indices) {
-                position[k] = i;
-            }
-        }
+        let position = self.position_of(space, indices);
         self.position.clone_from(&position);
         let body = self.r.src.region(data.regions[0]).clone();
         for ((&v, &arg), input) in data.operands.iter().zip(&body.args).zip(inputs) {
@@ -129,8 +121,27 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// One index per dimension of the space, unless it is collapsed; dimensions of size 1 are at 0.
+    pub(super) fn position_of(&mut self, space: &Space, indices: &[ValueId]) -> Vec<ValueId> {
+        if space.collapsed {
+            return vec![];
+        }
+        let zero = self.r.b().i64(0);
+        let mut position = vec![zero; space.dims.len()];
+        for (&k, &i) in space.axes.iter().zip(indices) {
+            position[k] = i;
+        }
+        position
+    }
+
     /// Where an array's element for this item is, broadcast dimensions left out.
-    fn place_of(&mut self, a: &Array, space: &Space, position: &[ValueId], indices: &[ValueId]) -> (ValueId, Unit) {
+    pub(super) fn place_of(
+        &mut self,
+        a: &Array,
+        space: &Space,
+        position: &[ValueId],
+        indices: &[ValueId],
+    ) -> (ValueId, Unit) {
         let single = a.ty.dims.iter().all(|&d| d == Dim::Const(1));
         if space.collapsed && !single {
             return (indices[0], Unit::Element);

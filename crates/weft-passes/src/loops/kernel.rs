@@ -1,23 +1,23 @@
 //! User kernels → a host function that runs or launches their work-items.
 //!
 //! Parameters are the sizes of the launch (`PassCx::kernel_dims` of them), then the kernel's own, exploded. On the host
-//! the items are one `par.for`, whose iterations do not `return` (`returns`); on a device they are outlined into a
+//! the items are one `par.for`, whose iterations leave a block instead of returning; on a device they are outlined into a
 //! kernel, where `return` leaves the item.
 //! NumPy arguments of a device kernel are made valid there first, and written ones are made valid on the host after.
 
-use super::{Lower, cost, returns};
+use super::{Lower, cost};
 use crate::{PassCx, canon, place};
 use std::collections::BTreeSet;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Access;
-use weft_ir::{Func, Op, Place, Type, ValueId};
+use weft_ir::{Builder, Func, Op, OpId, Place, RegionId, Type, ValueId};
 
 /// The host function of a kernel.
 pub fn lower(f: &Func, cx: &PassCx) -> Result<Func, Diagnostic> {
     let at = place::kernel_place(f, cx)?;
     let mut f = f.clone();
     if at.is_host() {
-        returns::eliminate(&mut f);
+        break_for_return(&mut f);
     }
     let f = &f;
     let mut l = Lower::new(f);
@@ -55,6 +55,39 @@ pub fn lower(f: &Func, cx: &PassCx) -> Result<Func, Diagnostic> {
     }
     l.r.b().effect(Op::Return, &[]);
     Ok(l.r.dst)
+}
+
+/// Puts a body that returns from inside into a block, which it leaves instead: iterations end only at their end.
+fn break_for_return(f: &mut Func) {
+    let mut exits = vec![];
+    nested_returns(f, f.body, 0, &mut exits);
+    let last = f.region(f.body).ops.last().copied();
+    exits.retain(|(op, _)| Some(*op) != last);
+    if exits.is_empty() {
+        return;
+    }
+    for (op, depth) in exits {
+        f.ops[op.index()].op = Op::Break { depth };
+    }
+    if let Some(last) = last.filter(|&op| f.op(op).op == Op::Return) {
+        f.ops[last.index()].op = Op::Yield;
+    }
+    let inner = f.new_region();
+    f.regions[inner.index()].ops = std::mem::take(&mut f.regions[f.body.index()].ops);
+    let mut b = Builder::new(f);
+    b.op(Op::ScfBlock, &[], &[], &[inner]);
+    b.effect(Op::Return, &[]);
+}
+
+/// Every `return`, and how many loops and blocks are around it.
+fn nested_returns(f: &Func, region: RegionId, depth: u32, out: &mut Vec<(OpId, u32)>) {
+    for &op in &f.region(region).ops {
+        if f.op(op).op == Op::Return {
+            out.push((op, depth));
+        }
+        let inside = depth + u32::from(f.op(op).op.is_breakable());
+        f.op(op).regions.iter().for_each(|&r| nested_returns(f, r, inside, out));
+    }
 }
 
 /// Parameters that a kernel stores into.

@@ -10,19 +10,26 @@
 //! - Every item of device work is first written as `simt.items` in the host function, and then moved into a kernel
 //!   with what it captured as parameters (`outline`).
 //!
-//! Files: `array` (descriptors and offsets), `elementwise`, `kernel` (user kernels), `returns`, `outline`, `cost`.
+//! - Arrays pass through control flow, cells and calls as their slots. A symbol that such an array is the first to have is the
+//!   size in its slot.
+//!
+//! Files: `array` (descriptors and offsets), `flow` (control flow), `elementwise`, `list`, `kernel` (user kernels), `outline`, `cost`.
 
 mod array;
+mod copy;
 mod cost;
 mod elementwise;
+mod flow;
 mod kernel;
+mod list;
 mod outline;
-mod returns;
+mod view;
 
 use crate::rebuild::Rebuild;
 use crate::{PassCx, canon, own};
 use array::Array;
-use std::collections::BTreeMap;
+use flow::is_flow;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{CmpOp, Unit};
 use weft_ir::build::machine_type;
@@ -43,10 +50,13 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
         funcs.push(host);
         funcs.extend(kernels);
     }
-    let allocates = |f: &Func| f.ops.iter().any(|o| matches!(o.op, Op::Checked { site, .. } if site == too_big));
-    if funcs.iter().any(allocates) {
+    let uses = |wanted: &dyn Fn(&Op) -> bool| funcs.iter().any(|f| f.ops.iter().any(|o| wanted(&o.op)));
+    if uses(&|op| matches!(op, Op::Checked { site, .. } if *site == too_big)) {
         let template = "array is too big; its bytes are more than an int64 can count".into();
-        m.sites.push(Site { class: ExcClass::ValueError, template, span: Span::NONE });
+        m.sites.push(Site { class: ExcClass::ValueError, template, span: Span::NONE, user: None });
+    }
+    if uses(&|op| matches!(op, Op::Call { .. })) {
+        m.sites.push(Site::recursion());
     }
     Ok(Module { stage: Stage::Loops, funcs, sites: m.sites })
 }
@@ -77,6 +87,14 @@ struct Lower<'s> {
     items: Vec<(ValueId, ValueId)>,
     /// The site of arrays too big to be counted in bytes.
     too_big: u32,
+    /// Owners of arrays whose memory is known, and the owner of the parameter or allocation it is of.
+    roots: BTreeMap<ValueId, ValueId>,
+    /// Owners of what this function allocated itself.
+    allocated: BTreeSet<ValueId>,
+    /// The cells of each old cell's slots.
+    cells: BTreeMap<ValueId, Vec<ValueId>>,
+    /// What each old list has become.
+    lists: BTreeMap<ValueId, list::List>,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -88,7 +106,7 @@ impl<'s> Lower<'s> {
         let mut r = Rebuild::new(f);
         r.dst.symbols = 0;
         let (arrays, sizes) = (BTreeMap::new(), BTreeMap::new());
-        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, position: vec![], items: vec![], too_big: 0 }
+        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, position: vec![], items: vec![], too_big: 0, roots: BTreeMap::new(), allocated: BTreeSet::new(), cells: BTreeMap::new(), lists: BTreeMap::new() }
     }
 
     /// One slot per scalar, `2 + 2·rank` per array.
@@ -98,7 +116,11 @@ impl<'s> Lower<'s> {
             if let Some(t) = ty.as_tensor() {
                 let name = self.r.src.values[p.index()].name.clone();
                 let array = self.array_param(t, &name);
+                self.roots.insert(array.owner, array.owner);
                 self.arrays.insert(p, array);
+            } else if ty.as_list().is_some() {
+                let slots: Vec<ValueId> = flow::slot_types(&ty).into_iter().map(|ty| self.r.b().arg(ty)).collect();
+                self.define(p, &slots);
             } else if ty != Type::NONE {
                 self.r.arg(p, machine_type(&ty));
             }
@@ -118,6 +140,11 @@ impl<'s> Lower<'s> {
         match data.op {
             Op::NtElementwise => self.elementwise(id)?,
             Op::NtRefine { site } => self.refine(id, site),
+            Op::NtView { ref axes } => self.view(id, axes),
+            Op::NtExpand { site } => self.expand(id, site),
+            Op::NtReshape => self.reshape(id),
+            Op::NtAlloc { zero } => self.new_array(id, zero)?,
+            Op::NtCopy => self.copy(id)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
                 self.r.set(data.results[0], size);
@@ -151,7 +178,18 @@ impl<'s> Lower<'s> {
                 let (_, size) = self.item(id, dim)?;
                 self.r.set(data.results[0], size);
             }
+            Op::NtWeaken => {
+                let ty = self.r.src.ty(data.results[0]).as_tensor().cloned();
+                let from = self.array(data.operands[0]).clone();
+                let weak = Array { ty: ty.unwrap_or_else(|| from.ty.clone()), ..from };
+                self.arrays.insert(data.results[0], weak);
+            }
+            Op::NtNull => self.null(id),
+            Op::NtIndex { wrap, site } => self.checked_index(id, wrap, site),
             Op::Return if self.items.is_empty() => self.leave(id),
+            Op::CellNew | Op::CellGet | Op::CellSet => self.cell(id),
+            ref op if is_flow(op) => self.flow(id)?,
+            ref op if op.dialect() == "list" => self.list_op(id),
             Op::Const { .. } if *self.r.src.ty(data.results[0]) == Type::NONE => {}
             Op::Cast => {
                 let v = self.r.get(data.operands[0]);
@@ -164,7 +202,7 @@ impl<'s> Lower<'s> {
         Ok(())
     }
 
-    /// Scalar ops and control flow: the same op on machine types.
+    /// Scalar ops: the same op on machine types.
     fn scalar(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let mut values = data.operands.iter().chain(&data.results);
@@ -174,17 +212,7 @@ impl<'s> Lower<'s> {
         }
         let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.r.get(v)).collect();
         let types: Vec<Type> = data.results.iter().map(|&v| machine_type(self.r.src.ty(v))).collect();
-        let mut regions = vec![];
-        for &old in &data.regions {
-            let (new, ()) = self.nested(|l| {
-                for &a in &l.r.src.region(old).args {
-                    l.r.arg(a, machine_type(l.r.src.ty(a)));
-                }
-                l.block(old)
-            })?;
-            regions.push(new);
-        }
-        self.r.emit(id, data.op, &operands, &types, &regions);
+        self.r.emit(id, data.op, &operands, &types, &[]);
         Ok(())
     }
 
@@ -227,6 +255,10 @@ impl<'s> Lower<'s> {
 
     /// Makes `new` another name of what `old` has become.
     fn alias(&mut self, old: ValueId, new: ValueId) {
+        if let Some(&list) = self.lists.get(&old) {
+            self.lists.insert(new, list);
+            return;
+        }
         match self.arrays.get(&old).cloned() {
             Some(array) => {
                 self.arrays.insert(new, array);
@@ -281,14 +313,7 @@ impl<'s> Lower<'s> {
 
     /// `return` with every array as its slots.
     fn leave(&mut self, id: OpId) {
-        let mut slots = vec![];
-        for &v in &self.r.src.op(id).operands {
-            match self.arrays.get(&v) {
-                Some(a) => slots.extend(a.slots()),
-                None if *self.r.src.ty(v) == Type::NONE => {}
-                None => slots.push(self.r.get(v)),
-            }
-        }
+        let slots: Vec<ValueId> = self.r.src.op(id).operands.iter().flat_map(|&v| self.slots(v)).collect();
         self.r.dst.results = slots.iter().map(|&v| self.r.dst.ty(v).clone()).collect();
         self.r.emit(id, Op::Return, &slots, &[], &[]);
     }

@@ -3,10 +3,11 @@
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{CmpOp, Const, UnaryOp};
 use weft_ir::{Op, ValueId};
-use weft_syntax::{Binding, BoolOp, Constant, Expr, ExprKind, dotted};
+use weft_syntax::{Binding, BoolOp, Constant, Expr, ExprKind, Keyword, dotted};
 
+use super::Lower;
+use super::assign::{binop, is_starred};
 use super::refuse::{refused, unsupported};
-use super::{Flow, Lower, binop};
 
 impl<'a> Lower<'a, '_> {
     pub(super) fn exprs(&mut self, exprs: &'a [Expr]) -> Result<Vec<ValueId>, Diagnostic> {
@@ -21,8 +22,10 @@ impl<'a> Lower<'a, '_> {
                 let value = literal(constant, span)?;
                 Ok(self.value(span, Op::PyConst { value }, &[]))
             }
-            ExprKind::Name { ident, binding: Binding::Local } => Ok(self.local(ident, span)),
-            ExprKind::Name { ident, .. } => Ok(self.value(span, Op::PyGlobal { path: ident.clone() }, &[])),
+            ExprKind::Name { ident, binding: Binding::Free } => {
+                Ok(self.value(span, Op::PyGlobal { path: ident.clone() }, &[]))
+            }
+            ExprKind::Name { ident, .. } => Ok(self.local(ident, span)),
             ExprKind::Attribute { value, attr, .. } => match global_path(expr) {
                 Some(path) => Ok(self.value(span, Op::PyGlobal { path }, &[])),
                 None => {
@@ -44,29 +47,17 @@ impl<'a> Lower<'a, '_> {
                 let left = self.expr(left)?;
                 self.compare(left, rest, span, Want::Value)
             }
-            ExprKind::Call { func, args, keywords } => {
-                let mut operands = vec![self.expr(func)?];
-                for arg in args {
-                    operands.push(self.expr(arg)?);
-                }
-                let mut names = Vec::with_capacity(keywords.len());
-                for keyword in keywords {
-                    let Some(name) = &keyword.name else {
-                        return Err(unsupported(keyword.span, "`**` in a call", "name each keyword argument"));
-                    };
-                    operands.push(self.expr(&keyword.value)?);
-                    names.push(name.clone());
-                }
-                Ok(self.value(span, Op::PyCall { keywords: names }, &operands))
-            }
+            ExprKind::Call { func, args, keywords } => self.call(span, func, args, keywords),
             ExprKind::Subscript { value, indices, tuple } => {
                 let place = self.place(value, indices, *tuple, span)?;
                 Ok(self.value(span, Op::PyIndex, &place))
             }
+            ExprKind::Tuple(items) if items.iter().any(is_starred) => self.concat(items, span),
             ExprKind::Tuple(items) => {
                 let items = self.exprs(items)?;
                 Ok(self.value(span, Op::PyTuple, &items))
             }
+            ExprKind::List(items) => self.list(items, span),
             ExprKind::IfExp { test, body, orelse } => {
                 let test = self.condition(test)?;
                 self.either(span, test, |l| l.expr(body), |l| l.expr(orelse))
@@ -76,10 +67,25 @@ impl<'a> Lower<'a, '_> {
                 self.assign(target, value, span)?;
                 Ok(value)
             }
-            ExprKind::Slice { .. } => Err(unsupported(span, "a slice", "index one element at a time in a loop")),
-            ExprKind::List(_) => Err(unsupported(span, "a list display", "write a tuple")),
+            ExprKind::Slice { lower, upper, step } => {
+                let mut parts = [None; 3];
+                for (part, value) in parts.iter_mut().zip([lower, upper, step]) {
+                    *part = Some(match value {
+                        Some(value) => self.expr(value)?,
+                        None => self.none(span),
+                    });
+                }
+                let parts: Vec<ValueId> = parts.into_iter().flatten().collect();
+                Ok(self.value(span, Op::PySlice, &parts))
+            }
+            ExprKind::Format { parts, values } => {
+                let operands = values.iter().map(|(value, _)| self.expr(value)).collect::<Result<Vec<_>, _>>()?;
+                let specs = values.iter().map(|(_, spec)| spec.clone()).collect();
+                Ok(self.value(span, Op::PyFormat { parts: parts.clone(), specs }, &operands))
+            }
+            ExprKind::Lambda(lambda) => self.closure(lambda, None),
+            ExprKind::Comprehension(comprehension) => self.comprehension(comprehension, span),
             ExprKind::Starred(_) => Err(unsupported(span, "`*` here", "write out each value")),
-            ExprKind::Lambda(_) => Err(unsupported(span, "a lambda", "write its expression where it is called")),
             ExprKind::Unsupported { what } => Err(refused(span, what)),
         }
     }
@@ -114,11 +120,83 @@ impl<'a> Lower<'a, '_> {
         span: Span,
     ) -> Result<Vec<ValueId>, Diagnostic> {
         let base = self.expr(base)?;
+        if indices.iter().any(is_starred) {
+            return Ok(vec![base, self.concat(indices, span)?]);
+        }
         let indices = self.exprs(indices)?;
         if tuple && indices.len() < 2 {
             return Ok(vec![base, self.value(span, Op::PyTuple, &indices)]);
         }
         Ok([&[base], &indices[..]].concat())
+    }
+
+    /// `func(args, keywords)`. With `*` in it, all positional arguments are one tuple.
+    fn call(
+        &mut self,
+        span: Span,
+        func: &'a Expr,
+        args: &'a [Expr],
+        keywords: &'a [Keyword],
+    ) -> Result<ValueId, Diagnostic> {
+        let starred = args.iter().any(is_starred);
+        let mut operands = vec![self.expr(func)?];
+        match starred {
+            true => operands.push(self.concat(args, span)?),
+            false => operands.extend(self.exprs(args)?),
+        }
+        let mut names = Vec::with_capacity(keywords.len());
+        for keyword in keywords {
+            let Some(name) = &keyword.name else {
+                return Err(unsupported(keyword.span, "`**` in a call", "name each keyword argument"));
+            };
+            operands.push(self.expr(&keyword.value)?);
+            names.push(name.clone());
+        }
+        let op = match starred {
+            true => Op::PyCallStar { keywords: names },
+            false => Op::PyCall { keywords: names },
+        };
+        Ok(self.value(span, op, &operands))
+    }
+
+    /// A tuple of values among which some are `*values`.
+    fn concat(&mut self, items: &'a [Expr], span: Span) -> Result<ValueId, Diagnostic> {
+        let mut parts = vec![];
+        for run in items.chunk_by(|a, b| !is_starred(a) && !is_starred(b)) {
+            parts.push(match run {
+                [Expr { kind: ExprKind::Starred(value), .. }] => self.expr(value)?,
+                _ => {
+                    let values = self.exprs(run)?;
+                    self.value(span, Op::PyTuple, &values)
+                }
+            });
+        }
+        Ok(self.value(span, Op::PyConcat, &parts))
+    }
+
+    /// A new list. With `*` in it, its items are appended in order.
+    fn list(&mut self, items: &'a [Expr], span: Span) -> Result<ValueId, Diagnostic> {
+        if !items.iter().any(is_starred) {
+            let items = self.exprs(items)?;
+            return Ok(self.value(span, Op::PyList, &items));
+        }
+        let list = self.value(span, Op::PyList, &[]);
+        for item in items {
+            let ExprKind::Starred(values) = &item.kind else {
+                let value = self.expr(item)?;
+                self.effect(item.span, Op::PyAppend, &[list, value]);
+                continue;
+            };
+            let values = self.expr(values)?;
+            let (region, ()) = self.breakable(|l, _| {
+                let value = l.b.arg(weft_ir::Type::Untyped);
+                l.effect(item.span, Op::PyAppend, &[list, value]);
+                l.effect(item.span, Op::Yield, &[]);
+                Ok(())
+            })?;
+            self.held(item.span, Op::PyFor, &[values], 0, &[region]);
+        }
+        Ok(list)
     }
 
     fn unary(&mut self, span: Span, op: weft_syntax::UnaryOp, operand: ValueId) -> ValueId {
@@ -170,20 +248,6 @@ impl<'a> Lower<'a, '_> {
         let failed = if want == Want::Value { link } else { test };
         self.either(span, test, |l| l.compare(right, rest, span, want), |_| Ok(failed))
     }
-
-    /// An `scf.if` with one value.
-    fn either(
-        &mut self,
-        span: Span,
-        test: ValueId,
-        then: impl FnOnce(&mut Self) -> Result<ValueId, Diagnostic>,
-        orelse: impl FnOnce(&mut Self) -> Result<ValueId, Diagnostic>,
-    ) -> Result<ValueId, Diagnostic> {
-        let falls = |value| (Flow::Falls, vec![value]);
-        // What a `:=` binds may be read later in the same expression: everything is joined.
-        let (_, values) = self.branch(span, test, None, |l| then(l).map(falls), |l| orelse(l).map(falls))?;
-        Ok(values[0])
-    }
 }
 
 /// What an operand of `and`, `or` or a comparison is needed for.
@@ -200,12 +264,13 @@ fn global_path(expr: &Expr) -> Option<String> {
         root = value;
     }
     match root.kind {
-        ExprKind::Name { binding: Binding::Local, .. } => None,
-        _ => dotted(expr),
+        ExprKind::Name { binding: Binding::Free, .. } => dotted(expr),
+        _ => None,
     }
 }
 
-fn literal(constant: &Constant, span: Span) -> Result<Const, Diagnostic> {
+/// The value of a literal.
+pub(super) fn literal(constant: &Constant, span: Span) -> Result<Const, Diagnostic> {
     Ok(match constant {
         Constant::None => Const::None,
         Constant::Bool(value) => Const::Bool(*value),
@@ -215,7 +280,7 @@ fn literal(constant: &Constant, span: Span) -> Result<Const, Diagnostic> {
         }
         Constant::Float(value) => Const::Float(*value),
         Constant::Str(value) => Const::Str(value.clone()),
-        Constant::Complex(_) => return Err(unsupported(span, "a complex literal", "pass it as an argument")),
-        Constant::Ellipsis => return Err(unsupported(span, "`...`", "write out each index")),
+        Constant::Complex(value) => Const::Complex(0.0, *value),
+        Constant::Ellipsis => Const::Ellipsis,
     })
 }

@@ -1,11 +1,14 @@
 //! Which locals are still read: liveness over the syntax tree, backwards.
 //!
 //! The tree is structured, so there is no fixed point to look for: what a loop body needs from its
-//! own earlier iterations is what it reads before writing, found in one walk.
+//! own earlier iterations is what it reads before writing, found in one walk. Where an exception may
+//! go, the answer errs on the side of too many names.
 
 use std::collections::BTreeSet;
 
-use weft_syntax::{Binding, Expr, ExprKind, Function, Stmt, StmtKind};
+use weft_syntax::{Binding, Case, Expr, Function, Handler, Stmt, StmtKind};
+
+use super::walk::Walk;
 
 /// Local names.
 pub(super) type Names<'a> = BTreeSet<&'a str>;
@@ -13,8 +16,8 @@ pub(super) type Names<'a> = BTreeSet<&'a str>;
 /// What is live where the jumps of the innermost loop go.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exits<'a> {
-    broke: Names<'a>,
-    continued: Names<'a>,
+    pub broke: Names<'a>,
+    pub continued: Names<'a>,
 }
 
 /// What is live behind each of these statements, if `after` is behind the last.
@@ -44,42 +47,83 @@ pub(super) fn loop_head<'a>(
     // X = ends ∪ G ∪ (X ∩ K) is ends ∪ G.
     let inside = Exits { broke: after.clone(), continued: ends.clone() };
     let again = before_block(body, &ends, &inside);
-    let mut head = Flow::default().target(target).behind(again);
+    let mut head = Flow::default().targets(target).behind(again);
     head.extend(ends);
-    let head = Flow::default().read(test).behind(head);
+    let head = Flow::default().reads(test).behind(head);
     let exits = Exits { broke: after.clone(), continued: head.clone() };
     (head, exits)
 }
 
-/// The names a loop's target and body may bind.
-pub(super) fn assigned<'a>(target: Option<&'a Expr>, body: &'a [Stmt]) -> Names<'a> {
-    let mut flow = Flow { every: true, ..Flow::default() }.target(target);
-    flow.block(body);
+/// The names that these may bind.
+pub(super) fn assigned<'a>(walk: impl FnOnce(&mut Flow<'a>)) -> Names<'a> {
+    let mut flow = Flow { every: true, ..Flow::default() };
+    walk(&mut flow);
     flow.bound
 }
 
-fn before_block<'a>(stmts: &'a [Stmt], after: &Names<'a>, exits: &Exits<'a>) -> Names<'a> {
+/// What is live before these statements if `after` is behind them.
+pub(super) fn before_block<'a>(stmts: &'a [Stmt], after: &Names<'a>, exits: &Exits<'a>) -> Names<'a> {
     stmts.iter().rev().fold(after.clone(), |live, stmt| before(stmt, &live, exits))
+}
+
+/// What is live when these handlers are entered.
+pub(super) fn before_handlers<'a>(handlers: &'a [Handler], after: &Names<'a>, exits: &Exits<'a>) -> Names<'a> {
+    let mut live = Names::new();
+    for handler in handlers {
+        let body = before_block(&handler.body, after, exits);
+        live.extend(Flow::default().reads(&handler.class).targets(&handler.name).behind(body));
+    }
+    live
+}
+
+/// What is live before these cases.
+pub(super) fn before_cases<'a>(cases: &'a [Case], after: &Names<'a>, exits: &Exits<'a>) -> Names<'a> {
+    cases.iter().rev().fold(after.clone(), |mut rest, case| {
+        let mut flow = Flow::default();
+        flow.pattern(&case.pattern);
+        rest.extend(flow.reads(&case.guard).behind(before_block(&case.body, after, exits)));
+        rest
+    })
+}
+
+/// What is live on any way out of a `try` whose `finally` this is.
+pub(super) fn before_finally<'a>(finalbody: &'a [Stmt], after: &Names<'a>, exits: &Exits<'a>) -> Names<'a> {
+    let ways = [after, &exits.broke, &exits.continued].into_iter().flatten().copied().collect();
+    before_block(finalbody, &ways, exits)
 }
 
 fn before<'a>(stmt: &'a Stmt, after: &Names<'a>, exits: &Exits<'a>) -> Names<'a> {
     match &stmt.kind {
-        StmtKind::Return(value) => Flow::default().read(value.as_ref()).behind(Names::new()),
-        StmtKind::Raise { exception, cause } => {
-            Flow::default().read(exception.as_ref()).read(cause.as_ref()).behind(Names::new())
-        }
+        StmtKind::Return(value) => Flow::default().reads(value).behind(Names::new()),
+        StmtKind::Raise { exception, cause } => Flow::default().reads(exception).reads(cause).behind(Names::new()),
         StmtKind::Break => exits.broke.clone(),
         StmtKind::Continue => exits.continued.clone(),
         StmtKind::If { test, body, orelse } => {
             let mut live = before_block(body, after, exits);
             live.extend(before_block(orelse, after, exits));
-            Flow::default().read(Some(test)).behind(live)
+            Flow::default().reads(Some(test)).behind(live)
         }
         StmtKind::For { target, iter, body, orelse } => {
             let (head, _) = loop_head(Some(target), None, body, orelse, after, exits);
-            Flow::default().read(Some(iter)).behind(head)
+            Flow::default().reads(Some(iter)).behind(head)
         }
         StmtKind::While { test, body, orelse } => loop_head(None, Some(test), body, orelse, after, exits).0,
+        StmtKind::Try { body, handlers, orelse, finalbody } => {
+            let ends = if finalbody.is_empty() { after.clone() } else { before_finally(finalbody, after, exits) };
+            let exits = match finalbody.is_empty() {
+                true => exits.clone(),
+                false => Exits { broke: ends.clone(), continued: ends.clone() },
+            };
+            let mut live = before_block(body, &before_block(orelse, &ends, &exits), &exits);
+            live.extend(before_handlers(handlers, &ends, &exits));
+            if !finalbody.is_empty() {
+                live.extend(ends);
+            }
+            live
+        }
+        StmtKind::Match { subject, cases } => {
+            Flow::default().reads(Some(subject)).behind(before_cases(cases, after, exits))
+        }
         _ => {
             let mut flow = Flow::default();
             flow.stmt(stmt);
@@ -90,7 +134,7 @@ fn before<'a>(stmt: &'a Stmt, after: &Names<'a>, exits: &Exits<'a>) -> Names<'a>
 
 /// What straight-line code reads before it binds it, and what it surely binds.
 #[derive(Default)]
-struct Flow<'a> {
+pub(super) struct Flow<'a> {
     read: Names<'a>,
     bound: Names<'a>,
     /// Collect every binding, also those that happen on some paths only.
@@ -105,28 +149,37 @@ impl<'a> Flow<'a> {
         after
     }
 
-    fn read(mut self, expr: Option<&'a Expr>) -> Self {
-        expr.into_iter().for_each(|e| self.expr(e));
+    fn reads(mut self, expr: impl IntoIterator<Item = &'a Expr>) -> Self {
+        self.exprs(expr);
         self
     }
 
-    fn target(mut self, target: Option<&'a Expr>) -> Self {
-        target.into_iter().for_each(|t| self.bind(t));
+    fn targets(mut self, target: impl IntoIterator<Item = &'a Expr>) -> Self {
+        target.into_iter().for_each(|t| self.target(t));
         self
     }
+}
 
-    fn bind(&mut self, target: &'a Expr) {
-        match &target.kind {
-            ExprKind::Name { ident, .. } => {
-                self.bound.insert(ident);
-            }
-            ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().for_each(|t| self.bind(t)),
-            ExprKind::Starred(target) => self.bind(target),
-            _ => self.expr(target),
+impl<'a> Walk<'a> for Flow<'a> {
+    fn read(&mut self, name: &'a str, binding: Binding) {
+        if binding == Binding::Local && !self.bound.contains(name) {
+            self.read.insert(name);
         }
     }
 
-    /// Code that may not run: what it reads counts, what it binds does not.
+    fn bind(&mut self, name: &'a str, binding: Binding) {
+        if binding == Binding::Local {
+            self.bound.insert(name);
+        }
+    }
+
+    /// A nested function reads its captures whenever it is called.
+    fn function(&mut self, function: &'a Function, _own: Option<&'a str>) {
+        let read = function.captures.iter().map(String::as_str).filter(|name| !self.bound.contains(name));
+        self.read.extend(read.collect::<Vec<_>>());
+    }
+
+    /// What it reads counts, what it binds does not.
     fn maybe(&mut self, walk: impl FnOnce(&mut Self)) {
         let bound = self.bound.clone();
         walk(self);
@@ -134,113 +187,55 @@ impl<'a> Flow<'a> {
             self.bound = bound;
         }
     }
+}
 
-    fn block(&mut self, stmts: &'a [Stmt]) {
-        stmts.iter().for_each(|s| self.stmt(s));
+/// The ways out of statements other than falling out of their end.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Jumps {
+    pub returns: bool,
+    /// Of a loop around them.
+    pub breaks: bool,
+    /// Of a loop around them.
+    pub continues: bool,
+}
+
+impl Jumps {
+    pub(super) fn of(stmts: &[Stmt]) -> Jumps {
+        stmts.iter().fold(Jumps::default(), |all, stmt| all.or(Jumps::of_stmt(stmt)))
     }
 
-    fn stmt(&mut self, stmt: &'a Stmt) {
+    pub(super) fn or(self, o: Jumps) -> Jumps {
+        Jumps {
+            returns: self.returns || o.returns,
+            breaks: self.breaks || o.breaks,
+            continues: self.continues || o.continues,
+        }
+    }
+
+    fn of_stmt(stmt: &Stmt) -> Jumps {
         match &stmt.kind {
-            StmtKind::Assign { targets, value } => {
-                self.expr(value);
-                targets.iter().for_each(|t| self.bind(t));
+            StmtKind::Return(_) => Jumps { returns: true, ..Jumps::default() },
+            StmtKind::Break => Jumps { breaks: true, ..Jumps::default() },
+            StmtKind::Continue => Jumps { continues: true, ..Jumps::default() },
+            StmtKind::If { body, orelse, .. } => Jumps::of(body).or(Jumps::of(orelse)),
+            StmtKind::For { body, orelse, .. } | StmtKind::While { body, orelse, .. } => {
+                Jumps { returns: Jumps::of(body).returns, ..Jumps::default() }.or(Jumps::of(orelse))
             }
-            StmtKind::AugAssign { target, value, .. } => {
-                self.expr(target);
-                self.expr(value);
-                self.bind(target);
+            StmtKind::Try { body, handlers, orelse, finalbody } => {
+                let jumps = [body, orelse, finalbody].into_iter().fold(Jumps::default(), |j, b| j.or(Jumps::of(b)));
+                handlers.iter().fold(jumps, |j, h| j.or(Jumps::of(&h.body)))
             }
-            StmtKind::AnnAssign { target, value } => {
-                if let Some(value) = value {
-                    self.expr(value);
-                    self.bind(target);
-                }
-            }
-            StmtKind::Expr(value) => self.expr(value),
-            StmtKind::Return(value) => value.iter().for_each(|e| self.expr(e)),
-            StmtKind::Raise { exception, cause } => exception.iter().chain(cause).for_each(|e| self.expr(e)),
-            StmtKind::Assert { test, message } => {
-                self.expr(test);
-                self.maybe(|f| message.iter().for_each(|e| f.expr(e)));
-            }
-            StmtKind::If { test, body, orelse } => {
-                self.expr(test);
-                self.maybe(|f| f.block(body));
-                self.maybe(|f| f.block(orelse));
-            }
-            StmtKind::For { target, iter, body, orelse } => {
-                self.expr(iter);
-                self.maybe(|f| {
-                    f.bind(target);
-                    f.block(body);
-                });
-                self.maybe(|f| f.block(orelse));
-            }
-            StmtKind::While { test, body, orelse } => {
-                self.expr(test);
-                self.maybe(|f| f.block(body));
-                self.maybe(|f| f.block(orelse));
-            }
-            StmtKind::Function(function) => {
-                self.function(function);
-                self.bound.insert(&function.name);
-            }
-            StmtKind::Pass | StmtKind::Break | StmtKind::Continue | StmtKind::Unsupported { .. } => {}
+            StmtKind::Match { cases, .. } => cases.iter().fold(Jumps::default(), |j, c| j.or(Jumps::of(&c.body))),
+            _ => Jumps::default(),
         }
     }
+}
 
-    /// A nested function reads its defaults now and its captures whenever it is called.
-    fn function(&mut self, function: &'a Function) {
-        function.params.iter().filter_map(|p| p.default.as_ref()).for_each(|d| self.expr(d));
-        self.read.extend(function.captures.iter().map(String::as_str));
-    }
-
-    fn expr(&mut self, expr: &'a Expr) {
-        match &expr.kind {
-            ExprKind::Name { ident, binding } => {
-                if *binding == Binding::Local && !self.bound.contains(ident.as_str()) {
-                    self.read.insert(ident);
-                }
-            }
-            ExprKind::BinOp { left, right, .. } => {
-                self.expr(left);
-                self.expr(right);
-            }
-            ExprKind::UnaryOp { operand, .. } => self.expr(operand),
-            ExprKind::BoolOp { values, .. } => {
-                self.expr(&values[0]);
-                self.maybe(|f| values[1..].iter().for_each(|v| f.expr(v)));
-            }
-            ExprKind::Compare { left, rest } => {
-                self.expr(left);
-                self.expr(&rest[0].1);
-                self.maybe(|f| rest[1..].iter().for_each(|(_, v)| f.expr(v)));
-            }
-            ExprKind::Call { func, args, keywords } => {
-                self.expr(func);
-                args.iter().for_each(|a| self.expr(a));
-                keywords.iter().for_each(|k| self.expr(&k.value));
-            }
-            ExprKind::Attribute { value, .. } | ExprKind::Starred(value) => self.expr(value),
-            ExprKind::Subscript { value, indices, .. } => {
-                self.expr(value);
-                indices.iter().for_each(|i| self.expr(i));
-            }
-            ExprKind::Slice { lower, upper, step } => {
-                [lower, upper, step].into_iter().flatten().for_each(|e| self.expr(e));
-            }
-            ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().for_each(|e| self.expr(e)),
-            ExprKind::IfExp { test, body, orelse } => {
-                self.expr(test);
-                self.maybe(|f| f.expr(body));
-                self.maybe(|f| f.expr(orelse));
-            }
-            ExprKind::Named { target, value } => {
-                self.expr(value);
-                self.bind(target);
-            }
-            ExprKind::Lambda(function) => self.function(function),
-            ExprKind::Constant(_) | ExprKind::Unsupported { .. } => {}
-        }
-    }
+/// Whether control surely does not come out of the end of these statements. Lowering them finds the same.
+pub(super) fn surely_leaves(stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Return(_) | StmtKind::Raise { .. } | StmtKind::Break | StmtKind::Continue => true,
+        StmtKind::If { body, orelse, .. } => surely_leaves(body) && surely_leaves(orelse),
+        _ => false,
+    })
 }

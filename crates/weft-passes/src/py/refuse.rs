@@ -12,17 +12,33 @@ pub(super) fn attribute_target(span: Span) -> Diagnostic {
     unsupported(span, "assigning to an attribute", "return the new value instead")
 }
 
+/// Refuses to rebind a name outside the compiled function.
+pub(super) fn outer_target(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::unsupported(span, format!("assigning to `{name}`, a name outside the function, is not supported"))
+        .help("return the new value and assign it where the function is called")
+}
+
 /// Refuses a node the tree has no form for.
 pub(super) fn refused(span: Span, what: &str) -> Diagnostic {
     let help = match what {
-        w if w.contains("comprehension") || w.contains("generator") => "write the loop out, filling an array",
-        w if w.contains("yield") => "fill an array and return it",
-        w if w.contains("import") => "import at the top of the file",
-        w if w.contains("match") => "write `if` and `elif`",
-        w if w.contains("try") => "test for the error before it happens",
-        w if w.contains("-string") => "use a plain string",
-        w if w.contains("dict") || w.contains("set") => "use a tuple, or one name for each value",
-        w if w.contains("nested") || w.contains("class") => "define it outside the function",
+        "a set comprehension" | "a dict comprehension" => "write a list comprehension, or fill an array in a loop",
+        "an `async` comprehension" => "write it without `async`",
+        "a dict display" | "a set display" => "use a tuple or a list, or one name for each value",
+        "an `import` inside a function" => "import at the top of the file",
+        "an `except*` clause" => "write `except`",
+        "a format that is computed" => "write the format as text: `{x:.3f}`",
+        "a t-string" => "write an f-string",
+        "a bytes literal" => "use an array of np.uint8, passed as an argument",
+        "a mapping pattern" => "write `if` and `elif`",
+        "a class pattern with attributes" => "write `case Class():` and test the attributes inside",
+        "a nested function with decorators" => "define it outside the function, or without the decorators",
+        "a nested `async def`" => "write a plain `def`",
+        "a class definition" => "define the class outside the function",
+        "a `with` statement" => "put it around the call of the compiled function",
+        "an `async with` statement" | "an `async for` loop" | "an `await` expression" => {
+            "await outside, and pass what comes of it as an argument"
+        }
+        "a `type` statement" => "define the type outside the function",
         _ => "move it out of the compiled function",
     };
     unsupported(span, what, help)

@@ -1,8 +1,11 @@
 //! Each test shows a Python function and the ops it becomes.
 
+mod closures;
+mod errors;
 mod flow;
+mod matching;
 
-use super::lower;
+use super::{ParamKind, PyFunction, lower};
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::print::print_func;
 use weft_ir::verify::verify;
@@ -11,11 +14,17 @@ use weft_syntax::{Pick, parse_function};
 
 fn try_lower(text: &str) -> Result<String, Diagnostic> {
     let function = parse_function(0, text, Pick::Named("f")).unwrap();
-    let module = Module::new(Stage::Py, lower(&function)?);
     let mut out = String::new();
-    print_func(module.entry(), false, &mut out);
-    verify(&module).unwrap_or_else(|e| panic!("{e:?}\n{out}"));
+    print_all(&lower(&function)?, &mut out);
     Ok(out)
+}
+
+/// Prints and verifies a function and those nested in it.
+fn print_all(function: &PyFunction, out: &mut String) {
+    print_func(&function.func, false, out);
+    let module = Module::new(Stage::Py, function.func.clone());
+    verify(&module).unwrap_or_else(|e| panic!("{e:?}\n{out}"));
+    function.nested.iter().for_each(|nested| print_all(nested, out));
 }
 
 /// Compares with the lines of `expected`, whose own indentation does not matter.
@@ -268,7 +277,7 @@ fn every_operator_has_its_op() {
 #[test]
 fn every_op_has_the_span_of_its_expression() {
     let text = "def f(a, b):\n    a[0] += g(b) * 2\n    return b if a else -b\n";
-    let func = lower(&parse_function(0, text, Pick::Named("f")).unwrap()).unwrap();
+    let func = lower(&parse_function(0, text, Pick::Named("f")).unwrap()).unwrap().func;
     let mut spans = vec![];
     func.walk(&mut |op| {
         let data = func.op(op);
@@ -297,31 +306,98 @@ fn every_op_has_the_span_of_its_expression() {
 fn a_lambda_is_a_function_of_one_return() {
     let function = parse_function(0, "g = lambda x: x\n", Pick::LambdaAt { line: 1, col: 4 }).unwrap();
     let mut out = String::new();
-    print_func(&lower(&function).unwrap(), false, &mut out);
+    print_func(&lower(&function).unwrap().func, false, &mut out);
     assert_eq!(out, "func @lambda(%x.0) {\n  return(%x.0)\n}\n");
+}
+
+#[test]
+fn slices_stars_formats_and_del() {
+    check(
+        r"
+        def f(a, i, *xs, k=1):
+            a[i:, ..., ::2], *b = g(1, *xs, k=k), *[*xs, 2j]
+            del i, b[0]
+            return f'{a!r:>4}{b}', (*xs, 1)
+",
+        r#"
+        func @f(%a.0, %i.1, %xs.2, %k.3) {
+          %4 = py.global() <{path="g"}>
+          %5 = py.const() <{value=1}>
+          %6 = py.tuple(%5)
+          %7 = py.concat(%6, %xs.2)
+          %8 = py.call_star(%4, %7, %k.3) <{keywords=["k"]}>
+          %9 = py.tuple(%8)
+          %10 = py.list()
+          py.for(%xs.2) { ^(%11):
+            py.append(%10, %11)
+            yield()
+          }
+          %12 = py.const() <{value=complex 0.0 2.0}>
+          py.append(%10, %12)
+          %13 = py.concat(%9, %10)
+          %14, %15 = py.unpack_star(%13) <{star=1}>
+          %16 = py.const() <{value=none}>
+          %17 = py.const() <{value=none}>
+          %18 = py.slice(%i.1, %16, %17)
+          %19 = py.const() <{value=ellipsis}>
+          %20 = py.const() <{value=none}>
+          %21 = py.const() <{value=none}>
+          %22 = py.const() <{value=2}>
+          %23 = py.slice(%20, %21, %22)
+          py.setindex(%14, %a.0, %18, %19, %23)
+          py.delete(%i.1)
+@@
+          %24 = py.format(%a.0, %15) <{parts=["", "", ""], specs=["!r:>4", ""]}>
+          %25 = py.const() <{value=1}>
+          %26 = py.tuple(%25)
+          %27 = py.concat(%xs.2, %26)
+          %28 = py.tuple(%24, %27)
+          return(%28)
+        }
+        "#,
+    );
+}
+
+#[test]
+fn every_kind_of_parameter_is_one_value_and_captures_come_first() {
+    let text = "def f(a, /, b=1, *c, d=2):\n    return lambda e, k=a: (a, b, c, d, e)\n";
+    let f = lower(&parse_function(0, text, Pick::Named("f")).unwrap()).unwrap();
+    let kinds: Vec<_> = f.params.iter().map(|p| (p.name.as_str(), p.kind, p.has_default)).collect();
+    use ParamKind::*;
+    let expected = [("a", PositionalOnly, false), ("b", Ordinary, true), ("c", Star, false), ("d", KeywordOnly, true)];
+    assert_eq!(kinds, expected);
+    assert_eq!(f.func.params().len(), 4);
+    assert_eq!((f.nested.len(), f.nested[0].captures.join(" ")), (1, "a b c d".into()));
+    assert_eq!(f.nested[0].func.params().len(), 6);
+    assert!(f.nested[0].params[1].has_default);
 }
 
 #[test]
 fn what_the_ops_do_not_cover_is_refused_where_it_stands() {
     let refused = [
-        ("while x: pass", "while x: pass", "a `while` loop is not supported"),
-        ("for i in x:\n        break", "break", "`break` is not supported"),
-        ("for i in x:\n        continue", "continue", "`continue` is not supported"),
-        ("assert x", "assert x", "`assert` is not supported"),
-        ("raise E", "raise E", "`raise` is not supported"),
         ("with x: pass", "with x: pass", "a `with` statement is not supported"),
+        ("class A: pass", "class A: pass", "a class definition is not supported"),
+        ("import os", "import os", "an `import` inside a function is not supported"),
         ("x.a = 1", "x.a", "assigning to an attribute is not supported"),
         ("x.a += 1", "x.a", "assigning to an attribute is not supported"),
-        ("a, *b = x", "*b", "a starred target is not supported"),
-        ("def g(): pass", "g", "a nested function is not supported"),
-        ("return x[1:]", "1:", "a slice is not supported"),
-        ("return x[...]", "...", "`...` is not supported"),
-        ("return [1]", "[1]", "a list display is not supported"),
-        ("return g(*x)", "*x", "`*` here is not supported"),
+        ("global y\n    y = 1", "y", "assigning to `y`, a name outside the function, is not supported"),
+        ("global y\n    y += 1", "y", "assigning to `y`, a name outside the function, is not supported"),
+        ("global y\n    def y(): pass", "y", "assigning to `y`, a name outside the function, is not supported"),
+        ("del x.a", "x.a", "deleting an attribute is not supported"),
+        ("[] = x", "[]", "an empty target is not supported"),
+        ("x.a: int", "x.a: int", "a declaration without a value is not supported"),
+        ("@g\n    def h(): pass", "@g\n    def h(): pass", "a nested function with decorators is not supported"),
+        ("def g(**k): pass", "**k", "a `**k` parameter is not supported"),
+        ("try: pass\n    except* E: pass", "try: pass\n    except* E: pass", "an `except*` clause is not supported"),
+        ("match x:\n        case {}: pass", "{}", "a mapping pattern is not supported"),
+        ("match x:\n        case A(b=1): pass", "A(b=1)", "a class pattern with attributes is not supported"),
         ("return g(**x)", "**x", "`**` in a call is not supported"),
-        ("return lambda: 1", "lambda: 1", "a lambda is not supported"),
-        ("return [i for i in x]", "[i for i in x]", "a list comprehension is not supported"),
-        ("return 2j", "2j", "a complex literal is not supported"),
+        ("return {1: 2}", "{1: 2}", "a dict display is not supported"),
+        ("return {1}", "{1}", "a set display is not supported"),
+        ("return {i for i in x}", "{i for i in x}", "a set comprehension is not supported"),
+        ("return {i: i for i in x}", "{i: i for i in x}", "a dict comprehension is not supported"),
+        ("return f'{x:{x}}'", "f'{x:{x}}'", "a format that is computed is not supported"),
+        ("return b'1'", "b'1'", "a bytes literal is not supported"),
     ];
     for (body, at, message) in refused {
         let text = format!("def f(x):\n    {body}\n");
@@ -331,6 +407,8 @@ fn what_the_ops_do_not_cover_is_refused_where_it_stands() {
         assert_eq!(d.kind, ErrorKind::Unsupported);
         assert!(d.help.is_some(), "{message}");
     }
-    let text = "def f(x, *ys): pass\n";
-    assert_eq!(try_lower(text).unwrap_err().message, "a `*ys` parameter is not supported");
+    let text = "def f(x, **ys): pass\n";
+    assert_eq!(try_lower(text).unwrap_err().message, "a `**ys` parameter is not supported");
+    let never = "def f(x):\n    return x\n    with x: pass\n";
+    assert!(try_lower(never).is_ok());
 }

@@ -28,6 +28,7 @@ mod slot {
     pub(super) const SCALAR: usize = 60;
     pub(super) const NEW_FROM_DESCR: usize = 94;
     pub(super) const FEATURE_VERSION: usize = 211;
+    pub(super) const SET_BASE_OBJECT: usize = 282;
 }
 
 /// The C API of NumPy 2.0.
@@ -35,6 +36,7 @@ const NUMPY_2_0: u32 = 0x12;
 
 type DescrFromType = unsafe extern "C" fn(c_int) -> *mut ffi::PyObject;
 type Scalar = unsafe extern "C" fn(*mut c_void, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+type SetBaseObject = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 type NewFromDescr = unsafe extern "C" fn(
     *mut ffi::PyTypeObject,
     *mut ffi::PyObject,
@@ -132,5 +134,15 @@ impl Api {
             let make = self.function::<NewFromDescr>(slot::NEW_FROM_DESCR);
             make(self.array_type(), descr, nd, dims, strides, data, flags, std::ptr::null_mut())
         }
+    }
+
+    /// Makes `base` what keeps the memory of `array` alive; of a view, what it is a view of. Takes the reference to `base`,
+    /// also when it fails.
+    ///
+    /// # Safety
+    /// `array` is an ndarray without a base over memory that `base` keeps alive; the GIL is held.
+    pub(crate) unsafe fn set_base(&self, array: *mut ffi::PyObject, base: *mut ffi::PyObject) -> bool {
+        // SAFETY: `int PyArray_SetBaseObject(PyArrayObject *, PyObject *)`.
+        unsafe { self.function::<SetBaseObject>(slot::SET_BASE_OBJECT)(array, base) == 0 }
     }
 }

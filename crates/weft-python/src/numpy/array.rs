@@ -55,6 +55,7 @@ impl<'a> ArrayView<'a> {
     ///
     /// # Safety
     /// `object` is a live object that outlives `'a`, and the GIL is held throughout.
+    #[inline]
     pub(crate) unsafe fn new(object: *mut ffi::PyObject) -> Option<ArrayView<'a>> {
         // SAFETY: a live object has a type; an exact ndarray has NumPy's struct behind it.
         unsafe {
@@ -64,20 +65,24 @@ impl<'a> ArrayView<'a> {
     }
 
     /// Address of the first element.
+    #[inline]
     pub(crate) fn data(self) -> *mut u8 {
         self.0.data
     }
 
     /// Sizes.
+    #[inline]
     pub(crate) fn shape(self) -> &'a [isize] {
         self.dims(self.0.dimensions)
     }
 
     /// Steps in bytes.
+    #[inline]
     pub(crate) fn strides(self) -> &'a [isize] {
         self.dims(self.0.strides)
     }
 
+    #[inline]
     fn dims(self, pointer: *const isize) -> &'a [isize] {
         match self.0.nd {
             0 => &[],
@@ -86,12 +91,8 @@ impl<'a> ArrayView<'a> {
         }
     }
 
-    /// Number of elements.
-    pub(crate) fn len(self) -> usize {
-        self.shape().iter().map(|&n| n as usize).product()
-    }
-
     /// The dtype, or `None` for one that Weft has no name for.
+    #[inline]
     pub(crate) fn dtype(self) -> Option<DType> {
         // SAFETY: an array always has a descriptor.
         dtype_of(unsafe { (*self.0.descr).type_num })
@@ -111,6 +112,7 @@ impl<'a> ArrayView<'a> {
     }
 
     /// Whether the bytes of an element are in this machine's order.
+    #[inline]
     pub(crate) fn is_native_order(self) -> bool {
         let other = if cfg!(target_endian = "little") { b'>' } else { b'<' };
         // SAFETY: an array always has a descriptor.
@@ -118,16 +120,19 @@ impl<'a> ArrayView<'a> {
     }
 
     /// Whether every element is aligned as its type needs.
+    #[inline]
     pub(crate) fn is_aligned(self) -> bool {
         self.0.flags & ALIGNED != 0
     }
 
     /// Whether stores are refused.
+    #[inline]
     pub(crate) fn is_readonly(self) -> bool {
         self.0.flags & WRITEABLE == 0
     }
 
     /// C where it is C-contiguous (also if it is both), else F, else any.
+    #[inline]
     pub(crate) fn layout(self) -> Layout {
         if self.0.flags & C_CONTIGUOUS != 0 {
             Layout::C
@@ -145,13 +150,13 @@ impl<'a> ArrayView<'a> {
 /// # Safety
 /// `data` came from [`memory::alloc`] or from compiled code that allocated through the same pool, is described by
 /// `shape` and `strides`, and is not owned by anyone else.
-pub(crate) unsafe fn new_array(
-    py: Python<'_>,
+pub(crate) unsafe fn new_array<'py>(
+    py: Python<'py>,
     dtype: DType,
     shape: &[isize],
     strides: &[isize],
     data: *mut u8,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let handler = memory::handler(py)?;
     let api = Api::get();
     let nd = shape.len() as c_int;
@@ -170,6 +175,33 @@ pub(crate) unsafe fn new_array(
         let raw = &mut *(object as *mut RawArray);
         raw.mem_handler = handler.into_ptr();
         raw.flags |= OWNDATA;
-        Ok(Bound::from_owned_ptr(py, object).unbind())
+        Ok(Bound::from_owned_ptr(py, object))
+    }
+}
+
+/// An `ndarray` over memory that `base` keeps alive.
+///
+/// # Safety
+/// `shape` and `strides` describe elements at `data`, all of them in memory that lives while `base` does.
+pub(crate) unsafe fn new_view<'py>(
+    base: Bound<'py, PyAny>,
+    dtype: DType,
+    shape: &[isize],
+    strides: &[isize],
+    data: *mut u8,
+    writable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, api) = (base.py(), Api::get());
+    let flags = if writable { WRITEABLE } else { 0 };
+    // SAFETY: the caller vouches for shape, strides and data; both calls take the reference they are given.
+    unsafe {
+        let descr = api.descr(type_num(dtype));
+        let data = data as *mut c_void;
+        let view = api.array_over(descr, shape.len() as c_int, shape.as_ptr(), strides.as_ptr(), data, flags);
+        let view = Bound::from_owned_ptr_or_err(py, view)?;
+        match api.set_base(view.as_ptr(), base.into_ptr()) {
+            true => Ok(view),
+            false => Err(PyErr::fetch(py)),
+        }
     }
 }

@@ -105,5 +105,5 @@ pub(crate) fn pool_array(py: Python<'_>, shape: Vec<isize>) -> PyResult<Py<PyAny
         return Err(pyo3::exceptions::PyMemoryError::new_err(format!("{bytes} bytes")));
     }
     // SAFETY: fresh memory of the pool, described by shape and strides.
-    unsafe { new_array(py, DType::F64, &shape, &strides, data) }
+    unsafe { new_array(py, DType::F64, &shape, &strides, data) }.map(Bound::unbind)
 }

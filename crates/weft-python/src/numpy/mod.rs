@@ -9,8 +9,8 @@ mod memory;
 mod scalar;
 
 pub(crate) use api::Api;
-pub(crate) use array::{ArrayView, new_array};
-pub(crate) use memory::{free, pool_array};
+pub(crate) use array::{ArrayView, new_array, new_view};
+pub(crate) use memory::pool_array;
 pub(crate) use scalar::{make_scalar, read_scalar, scalar_dtype};
 
 use weft_ir::DType;
@@ -36,8 +36,18 @@ const TYPE_NUMS: [(i32, DType); 16] = [
 ];
 
 /// The dtype of a type number, or `None` for what Weft has no name for (long double, objects, strings, dates …).
+#[inline]
 pub(crate) fn dtype_of(type_num: i32) -> Option<DType> {
-    TYPE_NUMS.iter().find(|(n, _)| *n == type_num).map(|&(_, d)| d)
+    const BY_NUMBER: [Option<DType>; 24] = {
+        let mut table = [None; 24];
+        let mut i = 0;
+        while i < TYPE_NUMS.len() {
+            table[TYPE_NUMS[i].0 as usize] = Some(TYPE_NUMS[i].1);
+            i += 1;
+        }
+        table
+    };
+    BY_NUMBER.get(type_num as usize).copied().flatten()
 }
 
 /// The type number NumPy itself uses for a dtype.

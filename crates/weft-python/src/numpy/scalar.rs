@@ -46,30 +46,32 @@ pub(crate) unsafe fn scalar_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     SCALAR_TYPES.iter().find(|(slot, _)| api.type_at(*slot) == ty).map(|&(_, d)| d)
 }
 
-/// The bits of a scalar, in the low bytes of a slot.
+/// The bytes of a scalar, in the low ones of a number.
 ///
 /// # Safety
-/// `object` is a live NumPy scalar of `dtype`, as [`scalar_dtype`] found it, of at most eight bytes.
-pub(crate) unsafe fn read_scalar(object: *mut ffi::PyObject, dtype: DType) -> u64 {
+/// `object` is a live NumPy scalar of `dtype`, as [`scalar_dtype`] found it.
+pub(crate) unsafe fn read_scalar(object: *mut ffi::PyObject, dtype: DType) -> u128 {
     let address = object as usize + std::mem::offset_of!(RawScalar, value);
     // SAFETY: the value lies behind the head, aligned, in as many bytes as its dtype has.
     unsafe {
         match dtype.size() {
-            1 => u64::from(*(address as *const u8)),
-            2 => u64::from(*(address as *const u16)),
-            4 => u64::from(*(address as *const u32)),
-            _ => *(address as *const u64),
+            1 => u128::from(*(address as *const u8)),
+            2 => u128::from(*(address as *const u16)),
+            4 => u128::from(*(address as *const u32)),
+            8 => u128::from(*(address as *const u64)),
+            // Only aligned to eight.
+            _ => (address as *const u128).read_unaligned(),
         }
     }
 }
 
-/// A NumPy scalar from the bits of a slot.
-pub(crate) fn make_scalar(py: Python<'_>, dtype: DType, mut bits: u64) -> PyResult<Py<PyAny>> {
+/// A NumPy scalar from its bytes.
+pub(crate) fn make_scalar(py: Python<'_>, dtype: DType, mut bits: u128) -> PyResult<Py<PyAny>> {
     if dtype == DType::Bool {
         bits &= 1;
     }
     let api = Api::get();
-    // SAFETY: little-endian: the low bytes of the slot are the element; the descriptor is ours to release.
+    // SAFETY: little-endian: the low bytes are the element; the descriptor is ours to release.
     unsafe {
         let descr = api.descr(type_num(dtype));
         let object = api.scalar(&raw mut bits as *mut c_void, descr);

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 use smallvec::SmallVec;
-use weft_hal::{ArgField, Kernel, Parameter, ParameterKind};
+use weft_hal::{ArgField, ArgKind, Kernel, Parameter, ParameterKind};
 use weft_ir::DType;
 use weft_runtime::{Buffer, Queue};
 use weft_tensor::Tensor;
@@ -150,11 +150,11 @@ impl<'py> Call<'py> {
         let mut packed = Packed::default();
         for (argument, buffer) in self.0.iter().zip(buffers) {
             match argument {
-                Argument::Bytes(bytes) => packed.push(bytes, false),
-                Argument::Null => packed.push(&0_u64.to_ne_bytes(), true),
+                Argument::Bytes(bytes) => packed.push(bytes, ArgKind::Value),
+                Argument::Null => packed.push(&0_u64.to_ne_bytes(), ArgKind::Pointer),
                 Argument::Tensor { written, .. } | Argument::Memory { written, .. } => {
                     let Some(buffer) = buffer else { continue };
-                    packed.push(&buffer.address().to_ne_bytes(), true);
+                    packed.push(&buffer.address().to_ne_bytes(), ArgKind::Pointer);
                     if *written { &mut packed.writes } else { &mut packed.reads }.push(buffer);
                 }
             }
@@ -164,11 +164,11 @@ impl<'py> Call<'py> {
 }
 
 impl Packed {
-    fn push(&mut self, bytes: &[u8], is_pointer: bool) {
+    fn push(&mut self, bytes: &[u8], kind: ArgKind) {
         let offset = self.bytes.len().next_multiple_of(16);
         self.bytes.resize(offset, 0);
         self.bytes.extend_from_slice(bytes);
-        self.fields.push(ArgField { offset: offset as u32, size: bytes.len() as u32, is_pointer });
+        self.fields.push(ArgField { offset: offset as u32, size: bytes.len() as u32, kind });
     }
 }
 
@@ -341,7 +341,7 @@ fn typed_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<(Class, SmallVec<[u
             if dtype.size() > 8 {
                 return Ok(Some((Class::Other, SmallVec::from_elem(0, dtype.size()))));
             }
-            let bits = read_scalar(object.as_ptr(), dtype).to_ne_bytes();
+            let bits = (read_scalar(object.as_ptr(), dtype) as u64).to_ne_bytes();
             let class = match dtype {
                 d if d.is_float() => Class::Float,
                 d if d.is_int() && d.is_signed() => Class::Signed,

@@ -115,7 +115,7 @@ pub(crate) fn tensor_from_array(array: &Bound<'_, PyAny>, queue: &Queue, usm_typ
         // SAFETY: the array is alive during this call.
         let view = unsafe { ArrayView::new(array.as_ptr()) };
         let view = view.ok_or_else(|| PyTypeError::new_err("expected a NumPy array"))?;
-        let Some(dtype) = view.dtype().filter(|d| d.is_supported() && view.is_native_order()) else {
+        let Some(dtype) = view.dtype().filter(|_| view.is_native_order()) else {
             let name = view.dtype_object(py).str()?;
             let message = format!("an array of dtype {name} cannot be a tensor yet: convert it with .astype first");
             return Err(errors::new(py, "UnsupportedError", message));
@@ -149,16 +149,14 @@ pub(crate) fn tensor_to_array(py: Python<'_>, x: &Bound<'_, UsmNdarray>) -> PyRe
             step *= shape[k].max(1);
         }
         // SAFETY: memory of the host pool that is ours alone and holds the elements in C order.
-        unsafe { new_array(py, tensor.dtype(), &shape, &strides, memory) }
+        unsafe { new_array(py, tensor.dtype(), &shape, &strides, memory) }.map(Bound::unbind)
     })
 }
 
 fn dtype_named(py: Python<'_>, name: &str) -> PyResult<DType> {
     let found = DType::ALL.into_iter().find(|d| d.numpy_name() == name);
-    found.filter(|d| d.is_supported()).ok_or_else(|| {
-        let message =
-            format!("tensors of dtype {name} are not supported yet (bool, int32, int64, float32, float64 are)");
-        errors::new(py, "UnsupportedError", message)
+    found.ok_or_else(|| {
+        errors::new(py, "UnsupportedError", format!("there are no tensors of dtype {name}"))
     })
 }
 

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyTuple};
 use weft_diag::Sources;
-use weft_ir::Type;
-use weft_ir::attr::{BinOp, CmpOp, UnaryOp};
+use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
+use weft_ir::{DType, Type};
 use weft_runtime::Buffer;
 use weft_tensor::{Node, Operand, Operation, Tensor, TensorError, record, update};
 
@@ -45,8 +45,23 @@ impl UsmNdarray {
         Tensor::new(self.tensor().node().clone())
     }
 
+    /// A second handle and its memory; runs what is pending, without the GIL.
+    pub(crate) fn handle_and_buffer(&self, py: Python<'_>) -> PyResult<(Tensor, Arc<Buffer>)> {
+        let own = self.tensor();
+        let tensor = Tensor::new(own.node().clone());
+        drop(own);
+        let buffer = match tensor.memory() {
+            Some(buffer) => buffer,
+            None => py.detach(|| tensor.buffer()).map_err(|e| from_tensor(py, &e))?,
+        };
+        Ok((tensor, buffer))
+    }
+
     /// Its memory; runs what is pending, without the GIL.
     pub(crate) fn buffer(&self, py: Python<'_>) -> PyResult<Arc<Buffer>> {
+        if let Some(buffer) = self.tensor().memory() {
+            return Ok(buffer);
+        }
         let tensor = self.handle();
         py.detach(|| tensor.buffer()).map_err(|e| from_tensor(py, &e))
     }
@@ -60,7 +75,7 @@ pub(crate) fn from_tensor(py: Python<'_>, error: &TensorError) -> PyErr {
         TensorError::Overflow(text) => PyOverflowError::new_err(text.clone()),
         TensorError::Type(text) => PyTypeError::new_err(text.clone()),
         TensorError::Placement(text) => errors::new(py, "ExecutionPlacementError", text.clone()),
-        TensorError::Call(e) => errors::from_call(py, e, &Sources::default(), "tensor"),
+        TensorError::Call(e) => errors::from_call(py, e, &errors::Origin::default()),
     }
 }
 
@@ -87,6 +102,9 @@ fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if object.is_exact_instance_of::<PyFloat>() {
         return Ok(Some(Operand::Scalar(Type::PYFLOAT, object.extract::<f64>()?.to_bits())));
     }
+    if let Ok(z) = object.cast_exact::<PyComplex>() {
+        return Ok(Some(Operand::Const(Const::Complex(z.real(), z.imag()))));
+    }
     // SAFETY: the object is alive for both calls.
     unsafe {
         if ArrayView::new(object.as_ptr()).is_some() {
@@ -94,11 +112,11 @@ fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
             return Err(errors::new(py, "ExecutionPlacementError", message));
         }
         if let Some(dtype) = scalar_dtype(object.as_ptr()) {
-            if !dtype.is_supported() {
-                let message = format!("{} is not supported yet in tensor operations", dtype.numpy_name());
+            if dtype == DType::C128 {
+                let message = "a NumPy complex128 scalar in a tensor operation is not supported yet: pass complex(x)";
                 return Err(errors::new(py, "UnsupportedError", message));
             }
-            return Ok(Some(Operand::Scalar(Type::Num(dtype), read_scalar(object.as_ptr(), dtype))));
+            return Ok(Some(Operand::Scalar(Type::Num(dtype), read_scalar(object.as_ptr(), dtype) as u64)));
         }
     }
     Ok(None)
@@ -464,11 +482,11 @@ impl UsmNdarray {
             return Err(PyValueError::new_err("can only convert an array of size 1 to a Python scalar"));
         }
         let dtype = self.tensor().dtype();
-        let mut bytes = [0; 8];
+        let mut bytes = [0; 16];
         let buffer = border(py, || self.buffer(py))?;
         crate::memory::settle(py, &buffer)?;
         py.detach(|| buffer.to_host(0, &mut bytes[..dtype.size()])).map_err(|e| errors::from_hal(py, &e))?;
-        make_scalar(py, dtype, u64::from_ne_bytes(bytes))?.call_method0(py, "item")
+        make_scalar(py, dtype, u128::from_ne_bytes(bytes))?.call_method0(py, "item")
     }
 
     /// The array on another queue: itself where that is equal, else an array of its own, which is copied only where

@@ -32,14 +32,6 @@ pub(crate) const fn size(class: usize) -> usize {
     (5 + quarter) << (log - 2)
 }
 
-/// Bytes of the class that holds a request.
-pub(crate) const fn round_up(bytes: usize) -> Option<usize> {
-    match of(bytes) {
-        Some(class) => Some(size(class)),
-        None => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,6 @@
 //! it again at once, since its operations come one after the other; any other queue only when the event, and those
 //! of all foreign users, are complete.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -48,10 +47,9 @@ impl FreeBlock {
     }
 }
 
-#[derive(Default)]
 struct State {
-    /// Free blocks by size.
-    free: BTreeMap<usize, Vec<FreeBlock>>,
+    /// Free blocks by size class.
+    free: [Vec<FreeBlock>; classes::COUNT],
     live: u64,
     pooled: u64,
     peak: u64,
@@ -79,7 +77,7 @@ pub fn pool_of(device: &Arc<dyn Device>, kind: UsmKind) -> Arc<DevicePool> {
     if let Some(pool) = known {
         return pool.clone();
     }
-    let pool = Arc::new(DevicePool { device: device.clone(), kind, state: Mutex::default() });
+    let pool = Arc::new(DevicePool { device: device.clone(), kind, state: Mutex::new(State::new()) });
     pools.push(pool.clone());
     pool
 }
@@ -97,11 +95,11 @@ impl DevicePool {
     /// Memory for use by operations of `queue` (an id), in order after what that queue has submitted. To touch it
     /// from the host or from elsewhere, wait for the queue first.
     pub fn alloc(&self, bytes: usize, queue: u64) -> Result<Block, HalError> {
-        let size = classes::round_up(bytes.max(SMALLEST)).unwrap_or(bytes);
-        if let Some(address) = self.recycled(size, queue) {
-            return Ok(Block { address, size });
+        let class = classes::of(bytes.max(SMALLEST));
+        if let Some(block) = class.and_then(|class| self.recycled(class, queue)) {
+            return Ok(block);
         }
-        let made = self.fresh(size);
+        let made = self.fresh(class.map_or(bytes, classes::size));
         let made = made.or_else(|error| match error {
             HalError::OutOfMemory { .. } => {
                 super::trim();
@@ -116,6 +114,11 @@ impl DevicePool {
         state.fresh += 1;
         state.count(made.size);
         Ok(made)
+    }
+
+    /// [`DevicePool::alloc`] from what is kept for reuse; `None` where the driver would have to be asked.
+    pub fn reuse(&self, bytes: usize, queue: u64) -> Option<Block> {
+        self.recycled(classes::of(bytes.max(SMALLEST))?, queue)
     }
 
     /// Memory from the driver, within the limit.
@@ -139,15 +142,18 @@ impl DevicePool {
         self.device.alloc(size, self.kind).map(|address| Block { address, size })
     }
 
-    fn recycled(&self, size: usize, queue: u64) -> Option<u64> {
+    fn recycled(&self, class: usize, queue: u64) -> Option<Block> {
         let mut state = lock(&self.state);
-        let blocks = state.free.get_mut(&size)?;
+        let blocks = &mut state.free[class];
         // The newest is the likeliest to be in a cache.
         let found = blocks.iter().rposition(|block| block.usable_on(queue))?;
         let block = blocks.swap_remove(found);
+        let size = classes::size(class);
         state.pooled -= size as u64;
         state.count(size);
-        Some(block.address)
+        // The block's events may be the last of their kind: not under the lock.
+        drop(state);
+        Some(Block { address: block.address, size })
     }
 
     /// The user's number of bytes instead of the size class.
@@ -166,15 +172,16 @@ impl DevicePool {
     /// # Safety
     /// The block came from this pool, was not freed before, and no operation will be submitted that uses it.
     pub unsafe fn free(&self, block: Block, home: u64, home_event: Option<Event>, foreign: Events) {
-        let home_event = home_event.filter(|e| !e.is_complete());
+        // Asking a driver costs more than all the rest; another queue that wants the block will ask.
+        let home_event = home_event.filter(|e| !e.is_known_complete());
         let freed = FreeBlock { address: block.address, home, home_event, foreign };
-        let pooled = classes::round_up(block.size) == Some(block.size);
+        let class = classes::of(block.size).filter(|&class| classes::size(class) == block.size);
         {
             let mut state = lock(&self.state);
             state.live -= block.size as u64;
-            if pooled {
+            if let Some(class) = class {
                 state.pooled += block.size as u64;
-                state.free.entry(block.size).or_default().push(freed);
+                state.free[class].push(freed);
                 return;
             }
         }
@@ -194,11 +201,11 @@ impl DevicePool {
         let free = {
             let mut state = lock(&self.state);
             state.pooled = 0;
-            std::mem::take(&mut state.free)
+            std::mem::replace(&mut state.free, [const { Vec::new() }; classes::COUNT])
         };
         let mut total = 0;
-        for (size, blocks) in free {
-            total += (size * blocks.len()) as u64;
+        for (class, blocks) in free.into_iter().enumerate() {
+            total += (classes::size(class) * blocks.len()) as u64;
             blocks.into_iter().for_each(|block| self.give_back(block));
         }
         total
@@ -220,6 +227,11 @@ impl DevicePool {
 }
 
 impl State {
+    const fn new() -> State {
+        let free = [const { Vec::new() }; classes::COUNT];
+        State { free, live: 0, pooled: 0, peak: 0, allocations: 0, fresh: 0 }
+    }
+
     fn count(&mut self, size: usize) {
         self.allocations += 1;
         self.live += size as u64;

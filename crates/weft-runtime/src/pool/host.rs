@@ -244,6 +244,13 @@ pub fn host_alloc(bytes: usize) -> *mut u8 {
     }
 }
 
+/// [`host_alloc`] from what is kept for reuse; null where the system would have to be asked.
+pub(crate) fn host_reuse(bytes: usize) -> *mut u8 {
+    let class = classes::of(bytes);
+    let found = class.and_then(|class| Some((recycled(class)?, class)));
+    found.map_or(null_mut(), |(block, class)| hand_out(block, class))
+}
+
 /// Like [`host_alloc`], zeroed. Large blocks are fresh mappings, whose pages cost nothing until they are touched.
 pub fn host_calloc(bytes: usize) -> *mut u8 {
     let Some(class) = classes::of(bytes) else { return null_mut() };

@@ -11,7 +11,7 @@ mod host;
 pub use device::{Block, DevicePool, pool_of};
 pub use host::{host_alloc, host_calloc, host_capacity, host_free, host_realloc, set_host_limit};
 
-pub(crate) use host::exhausted as host_exhausted;
+pub(crate) use host::{exhausted as host_exhausted, host_reuse};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

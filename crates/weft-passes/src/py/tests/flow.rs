@@ -246,3 +246,168 @@ fn a_name_written_before_it_is_read_in_every_iteration_is_not_carried() {
     let text = try_lower("def f(x):\n    for v in x:\n        t = v\n        t += 1\n        x[0] = t\n").unwrap();
     assert!(text.contains("py.for(%x.0) { ^(%v.1):"), "{text}");
 }
+
+#[test]
+fn while_tests_in_its_region_and_runs_its_else_on_the_way_out() {
+    check(
+        r"
+        def f(n):
+            s = 0
+            while n > 0:
+                n -= 1
+                if n == 3: continue
+                if n == 1: break
+                s += n
+            else:
+                s = -s
+            return s
+",
+        r#"
+        func @f(%n.0) {
+          %1 = py.const() <{value=0}>
+          %s.2 = scf.loop(%n.0, %1) { ^(%n.3, %s.4):
+            %5 = py.const() <{value=0}>
+            %6 = py.compare(%n.3, %5) <{op=">"}>
+            %7 = py.truth(%6)
+            scf.if(%7) {
+              yield()
+            } {
+              %8 = py.unary(%s.4) <{op="-"}>
+              break(%8) <{depth=0}>
+            }
+            %9 = py.const() <{value=1}>
+            %10 = py.binop(%n.3, %9) <{op="-", inplace=true}>
+            %11 = py.const() <{value=3}>
+            %12 = py.compare(%10, %11) <{op="=="}>
+            %13 = py.truth(%12)
+            scf.if(%13) {
+              continue(%10, %s.4) <{depth=0}>
+            } {
+              yield()
+            }
+            %14 = py.const() <{value=1}>
+            %15 = py.compare(%10, %14) <{op="=="}>
+            %16 = py.truth(%15)
+            scf.if(%16) {
+              break(%s.4) <{depth=0}>
+            } {
+              yield()
+            }
+            %17 = py.binop(%s.4, %10) <{op="+", inplace=true}>
+            yield(%10, %17)
+          }
+          return(%s.2)
+        }
+        "#,
+    );
+}
+
+#[test]
+fn for_with_else_and_break_is_a_block() {
+    check(
+        r"
+        def f(xs):
+            for i, x in enumerate(xs):
+                if x < 0: break
+            else:
+                i = None
+            return i
+",
+        r#"
+        func @f(%xs.0) {
+          %1 = py.global() <{path="enumerate"}>
+          %2 = py.call(%1, %xs.0) <{keywords=[]}>
+          %i.3 = scf.block() {
+            py.for(%2) { ^(%4):
+              %5, %6 = py.unpack(%4)
+              %7 = py.const() <{value=0}>
+              %8 = py.compare(%6, %7) <{op="<"}>
+              %9 = py.truth(%8)
+              scf.if(%9) {
+                break(%5) <{depth=1}>
+              } {
+                yield()
+              }
+              yield()
+            }
+            %10 = py.const() <{value=none}>
+            yield(%10)
+          }
+          return(%i.3)
+        }
+        "#,
+    );
+}
+
+#[test]
+fn a_loop_that_only_returns_ends_nowhere_else() {
+    check(
+        r"
+        def f(n):
+            while True:
+                n += 1
+                if n > 10: return n
+",
+        r#"
+        func @f(%n.0) {
+          scf.loop(%n.0) { ^(%n.1):
+            %2 = py.const() <{value=1}>
+            %3 = py.binop(%n.1, %2) <{op="+", inplace=true}>
+            %4 = py.const() <{value=10}>
+            %5 = py.compare(%3, %4) <{op=">"}>
+            %6 = py.truth(%5)
+            scf.if(%6) {
+              return(%3)
+            } {
+              yield()
+            }
+            yield(%3)
+          }
+          py.unreachable()
+        }
+        "#,
+    );
+}
+
+#[test]
+fn jumps_count_loops_from_the_inside() {
+    check(
+        r"
+        def f(x):
+            for a in x:
+                for b in a:
+                    if b: continue
+                    while b: break
+                else:
+                    break
+            return a
+",
+        r#"
+        func @f(%x.0) {
+          %1 = py.unbound() <{name="a"}>
+          %a.2 = py.for(%x.0, %1) { ^(%a.3, %a.4):
+            py.for(%a.3) { ^(%b.5):
+              %6 = py.truth(%b.5)
+              scf.if(%6) {
+                continue() <{depth=0}>
+              } {
+                yield()
+              }
+              scf.loop() {
+                %7 = py.truth(%b.5)
+                scf.if(%7) {
+                  yield()
+                } {
+                  break() <{depth=0}>
+                }
+                break() <{depth=0}>
+              }
+              yield()
+            }
+            break(%a.3) <{depth=0}>
+          }
+          return(%a.2)
+        }
+        "#,
+    );
+}

@@ -1,0 +1,135 @@
+//! `if`: one arm where the condition is known, else both and what they leave behind.
+
+use super::abs::{Abs, Absent};
+use super::join::Ty;
+use super::walk::{Env, Flow, Here};
+use super::{Infer, exits::Leave};
+use weft_diag::Diagnostic;
+use weft_ir::attr::{CmpOp, Const};
+use weft_ir::{Op, OpId, RegionId, Type, ValueId};
+
+impl Infer<'_> {
+    pub(super) fn walk_if(&mut self, py: Here<'_>, op: OpId, cond: &Abs, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+        let data = py.func.op(op).clone();
+        let truth = self.truth(cond)?;
+        if let Abs::Const(Const::Bool(known)) = truth {
+            let arm = data.regions[usize::from(!known)];
+            return match self.walk_region(py, arm, env)? {
+                Flow::Yield(values) => {
+                    for (&r, a) in data.results.iter().zip(values) {
+                        env[r.index()] = Some(a);
+                    }
+                    Ok(None)
+                }
+                flow => Ok(Some(flow)),
+            };
+        }
+        let cond = self.materialise(&truth)?;
+        let span = self.span;
+        let mut arms: Vec<(RegionId, Option<Vec<Abs>>)> = vec![];
+        for (i, &region) in data.regions.iter().enumerate() {
+            let target = self.out.new_region();
+            // Facts found in one arm do not hold in the other.
+            let refined = self.refined.clone();
+            let mut inner = env.clone();
+            narrow(py, data.operands[0], i == 0, &mut inner);
+            let flow = self.inside(target, |s| s.walk_region(py, region, &mut inner))?;
+            self.refined = refined;
+            let values = match flow {
+                Flow::Yield(values) => Some(values),
+                Flow::Left => None,
+                Flow::Return(value) => {
+                    self.inside(target, |s| s.leave(value))?;
+                    None
+                }
+            };
+            arms.push((target, values));
+        }
+        self.span = span;
+        let regions: Vec<RegionId> = arms.iter().map(|(r, _)| *r).collect();
+        let live: Vec<(RegionId, Vec<Abs>)> = arms.into_iter().filter_map(|(r, v)| Some((r, v?))).collect();
+        let mut forms = vec![];
+        for k in 0..live.first().map_or(0, |(_, v)| v.len()) {
+            forms.push(self.join_arms(&live, k)?);
+        }
+        for (region, values) in &live {
+            let exit = super::exits::Pending { region: *region, level: self.level, number: 0, span, values: values.clone() };
+            self.settle(&exit, Leave::Yield, self.level, &forms)?;
+        }
+        let results = self.structured(Op::ScfIf, &[cond], &forms, &regions)?;
+        for (k, (&r, a)) in data.results.iter().zip(results).enumerate() {
+            if let Abs::Value(v) = a
+                && *self.out.ty(v) == Type::PYINT
+            {
+                let ranges = live.iter().map(|(_, values)| self.range(&values[k]));
+                if let Some(range) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
+                    self.ranges.insert(v, range);
+                }
+            }
+            env[r.index()] = Some(a);
+        }
+        if live.is_empty() {
+            // Control never comes here. The pending exits of the arms end them; what follows is not walked.
+            return Ok(Some(Flow::Left));
+        }
+        Ok(None)
+    }
+
+    /// The form of a name after an `if`. What is the same in both arms, and was there before, passes by it.
+    fn join_arms(&mut self, live: &[(RegionId, Vec<Abs>)], k: usize) -> Result<Ty, Diagnostic> {
+        let first = &live[0].1[k];
+        if live.iter().all(|(_, v)| v[k] == *first) && (live.len() > 1 || !has_values(first)) {
+            return Ok(Ty::Fixed(first.clone()));
+        }
+        let mut joined: Option<Ty> = None;
+        for (_, values) in live {
+            let ty = self.ty_of(&values[k]);
+            joined = Some(match joined {
+                None => ty,
+                Some(so_far) => self.join(&so_far, &ty)?,
+            });
+        }
+        let joined = joined.unwrap_or(Ty::Fixed(Abs::Const(Const::None)));
+        Ok(self.instantiate(&joined))
+    }
+}
+
+/// Whether run-time values are in it.
+fn has_values(a: &Abs) -> bool {
+    match a {
+        Abs::Value(_) | Abs::Tagged(..) => true,
+        Abs::Tuple(items) => items.iter().any(has_values),
+        Abs::Const(_) | Abs::Function(_) | Abs::UserFunction(_) | Abs::Unbound(_) => false,
+        _ => true,
+    }
+}
+
+/// `x is None` says in each arm what `x` is there.
+fn narrow(py: Here<'_>, cond: ValueId, holds: bool, env: &mut Env) {
+    let def = |v: ValueId| py.func.ops.iter().find(|o| o.results.contains(&v));
+    let Some(mut data) = def(cond) else { return };
+    let mut holds = holds;
+    loop {
+        match data.op {
+            Op::PyTruth => {}
+            Op::PyUnary { op: weft_ir::attr::UnaryOp::Not } => holds = !holds,
+            _ => break,
+        }
+        let Some(next) = def(data.operands[0]) else { return };
+        data = next;
+    }
+    let Op::PyCompare { op } = data.op else { return };
+    let absent = match op {
+        CmpOp::Is => holds,
+        CmpOp::IsNot => !holds,
+        _ => return,
+    };
+    let is_none = |v: ValueId| matches!(env[v.index()], Some(Abs::Const(Const::None)));
+    if !is_none(data.operands[1]) {
+        return;
+    }
+    let slot = &mut env[data.operands[0].index()];
+    if let Some(Abs::Tagged(Absent::None, _, inner)) = slot {
+        *slot = Some(if absent { Abs::Const(Const::None) } else { (**inner).clone() });
+    }
+}

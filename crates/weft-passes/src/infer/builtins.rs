@@ -1,0 +1,109 @@
+//! Builtins that are about iteration, types and text.
+
+use super::Infer;
+use super::abs::{Abs, Iter};
+use weft_diag::Diagnostic;
+use weft_ir::attr::Const;
+
+impl Infer<'_> {
+    pub(super) fn builtin_len(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        match x {
+            Abs::Tuple(_) | Abs::Range(_) => self.iter_len(x),
+            Abs::Const(Const::Str(s)) => Ok(Abs::Const(Const::Int(s.chars().count() as i128))),
+            x if self.as_list(x).is_some() => self.list_len(x),
+            x => match self.as_tensor(x) {
+                Some(t) if self.tensor(t).is_some_and(|t| t.rank() > 0) => Ok(self.size(t, 0)),
+                Some(_) => Err(self.typing("len() of unsized object")),
+                None => Err(self.typing(format!("object of type '{}' has no len()", self.describe(x)))),
+            },
+        }
+    }
+
+    /// `enumerate`, `zip`, `reversed`, `map`, `filter`.
+    pub(super) fn iterator(&mut self, name: &str, args: &[Abs]) -> Result<Abs, Diagnostic> {
+        let iter = match (name, args) {
+            ("enumerate", [it]) => Iter::Enumerate(self.iterable(it)?, Abs::Const(Const::Int(0))),
+            ("enumerate", [it, start]) => Iter::Enumerate(self.iterable(it)?, start.clone()),
+            ("zip", all) => Iter::Zip(all.iter().map(|a| self.iterable(a)).collect::<Result<_, _>>()?),
+            ("reversed", [it]) => Iter::Reversed(self.iterable(it)?),
+            ("map", [f, all @ ..]) if !all.is_empty() => {
+                Iter::Map(f.clone(), all.iter().map(|a| self.iterable(a)).collect::<Result<_, _>>()?)
+            }
+            ("filter", [f, it]) => Iter::Filter(f.clone(), self.iterable(it)?),
+            _ => return Err(self.typing(format!("{name}() does not take {} arguments", args.len()))),
+        };
+        Ok(Abs::Iter(Box::new(iter)))
+    }
+
+    /// Something with a length and items: generators become lists first.
+    fn iterable(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
+        match a {
+            Abs::Iter(it) if matches!(**it, Iter::Generator(_) | Iter::Filter(..)) => self.list_of(a),
+            Abs::Tuple(_) | Abs::Range(_) | Abs::Iter(_) => Ok(a.clone()),
+            a if self.as_tensor(a).is_some() || self.as_list(a).is_some() => Ok(a.clone()),
+            other => Err(self.typing(format!("'{}' object is not iterable", self.describe(other)))),
+        }
+    }
+
+    /// Calls of builtins by keyword.
+    pub(super) fn call_with_keywords(
+        &mut self,
+        name: &str,
+        args: &[Abs],
+        keywords: &[String],
+    ) -> Result<Abs, Diagnostic> {
+        let short = name.strip_prefix("builtins.").unwrap_or(name);
+        let by_keyword: Vec<&str> = keywords.iter().map(String::as_str).collect();
+        match (short, by_keyword.as_slice(), args) {
+            ("enumerate", ["start"], [it, start]) => self.iterator("enumerate", &[it.clone(), start.clone()]),
+            ("zip", ["strict"], [all @ .., Abs::Const(Const::Bool(false))]) => self.iterator("zip", all),
+            _ => Err(self.typing(format!("{short}() takes no keyword argument `{}`", keywords.join("`, `")))),
+        }
+    }
+
+    /// `isinstance(x, classes)`: types are known, and so is the answer.
+    pub(super) fn is_instance(&mut self, x: &Abs, classes: &Abs) -> Result<Abs, Diagnostic> {
+        let list = match classes {
+            Abs::Tuple(items) => items.clone(),
+            one => vec![one.clone()],
+        };
+        let own = self.classes_of(x);
+        let mut holds = false;
+        for class in &list {
+            let Abs::Function(name) = class else {
+                let message = "isinstance() arg 2 must be a type, a tuple of types, or a union";
+                return Err(self.typing(message).label(self.describe(class)));
+            };
+            holds |= own.iter().any(|c| derives(c, name));
+        }
+        Ok(Abs::Const(Const::Bool(holds)))
+    }
+
+    /// `print(…)`.
+    pub(super) fn print(&mut self, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
+        let _ = (args, keywords);
+        Err(self.refuse("print() is not supported in compiled code yet").help("return the value and print it outside"))
+    }
+}
+
+/// Whether a class is `other` or derives from it.
+fn derives(class: &str, other: &str) -> bool {
+    if class == other || other == "builtins.object" {
+        return true;
+    }
+    let parents: &[&str] = match class {
+        "builtins.bool" => &["builtins.int"],
+        "numpy.float64" => &["builtins.float", "numpy.floating"],
+        "numpy.complex128" => &["builtins.complex", "numpy.complexfloating"],
+        "numpy.float16" | "numpy.float32" => &["numpy.floating"],
+        "numpy.complex64" => &["numpy.complexfloating"],
+        "numpy.int8" | "numpy.int16" | "numpy.int32" | "numpy.int64" => &["numpy.signedinteger"],
+        "numpy.uint8" | "numpy.uint16" | "numpy.uint32" | "numpy.uint64" => &["numpy.unsignedinteger"],
+        "numpy.signedinteger" | "numpy.unsignedinteger" => &["numpy.integer"],
+        "numpy.floating" | "numpy.complexfloating" => &["numpy.inexact"],
+        "numpy.integer" | "numpy.inexact" => &["numpy.number"],
+        "numpy.number" | "numpy.bool" => &["numpy.generic"],
+        _ => &[],
+    };
+    parents.iter().any(|p| derives(p, other))
+}

@@ -1,0 +1,556 @@
+//! New arrays, other shapes of arrays, and dtypes as values: what the library's functions of whole arrays are written in.
+
+use super::Infer;
+use super::abs::{Abs, SIZE};
+use super::view::Part;
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{BinOp, CmpOp, Const};
+use weft_ir::rules::promote;
+use weft_ir::{DType, Dim, ExcClass, Layout, Op, Place, TensorType, Type, ValueId, Weak};
+
+impl Infer<'_> {
+    /// A primitive about whole arrays; None if there is none of this name.
+    pub(super) fn array_primitive(&mut self, name: &str, args: &[Abs]) -> Option<Result<Abs, Diagnostic>> {
+        Some(match (name, args) {
+            ("empty", [shape, dtype]) => self.new_array(shape, dtype, false),
+            ("zeros", [shape, dtype]) => self.new_array(shape, dtype, true),
+            ("dtype", [x]) => self.dtype_value(x),
+            ("dtype_of", [x]) => self.dtype_of_value(x),
+            ("promote_dtypes", [x, y]) => self.promoted(x, y),
+            ("is_kind", [x, Abs::Const(Const::Str(kinds))]) => self.is_kind(x, kinds),
+            ("as_dtype", [x, dtype]) => self.converted(x, dtype),
+            ("array", [x, dtype]) => self.array_from(x, dtype),
+            ("copy", [x]) => self.copied(x),
+            ("is_tuple", [x]) => Ok(Abs::Const(Const::Bool(matches!(x, Abs::Tuple(_))))),
+            ("is_contiguous", [x]) => {
+                let layout = self.as_tensor(x).and_then(|t| self.tensor(t)).map(|t| t.layout);
+                Ok(Abs::Const(Const::Bool(layout == Some(Layout::C))))
+            }
+            ("shape_of", [x]) => match self.as_tensor(x) {
+                Some(_) => self.attribute(x, "shape"),
+                None => Ok(Abs::Tuple(vec![])),
+            },
+            ("reshape", [x, shape]) => self.reshape(x, shape),
+            ("permute", [x, axes]) => self.permute(x, axes),
+            ("squeeze", [x, axes]) => self.squeeze(x, axes),
+            ("item", [x]) => self.item(x),
+            _ => return None,
+        })
+    }
+
+    // ---- dtypes ------------------------------------------------------------------------------
+
+    /// The dtype that a value names: a NumPy type, a Python type, a dtype's name.
+    pub(super) fn named_dtype(&self, a: &Abs) -> Option<DType> {
+        let by_name = |name: &str| {
+            let d = DType::ALL.into_iter().find(|d| d.numpy_name() == name);
+            d.or(match name {
+                "bool_" => Some(DType::Bool),
+                "float" | "double" => Some(DType::F64),
+                "single" => Some(DType::F32),
+                "half" => Some(DType::F16),
+                "int" | "int_" | "intp" | "longlong" | "long" => Some(DType::I64),
+                "intc" => Some(DType::I32),
+                "short" => Some(DType::I16),
+                "byte" => Some(DType::I8),
+                "uint" | "uintp" | "ulonglong" | "ulong" => Some(DType::U64),
+                "uintc" => Some(DType::U32),
+                "ushort" => Some(DType::U16),
+                "ubyte" => Some(DType::U8),
+                "complex" | "cdouble" => Some(DType::C128),
+                "csingle" => Some(DType::C64),
+                _ => None,
+            })
+        };
+        match a {
+            Abs::Function(name) => match name.split_once('.') {
+                Some(("numpy", name)) => by_name(name),
+                Some(("builtins", name @ ("bool" | "int" | "float" | "complex"))) => by_name(name),
+                _ => None,
+            },
+            Abs::Const(Const::Str(name)) => by_name(name).or(match name.as_str() {
+                "?" => Some(DType::Bool),
+                "i1" | "b" => Some(DType::I8),
+                "i2" | "h" => Some(DType::I16),
+                "i4" | "i" => Some(DType::I32),
+                "i8" | "l" | "q" => Some(DType::I64),
+                "u1" | "B" => Some(DType::U8),
+                "u2" | "H" => Some(DType::U16),
+                "u4" | "I" => Some(DType::U32),
+                "u8" | "L" | "Q" => Some(DType::U64),
+                "f2" | "e" => Some(DType::F16),
+                "f4" | "f" => Some(DType::F32),
+                "f8" | "d" => Some(DType::F64),
+                "c8" | "F" => Some(DType::C64),
+                "c16" | "D" => Some(DType::C128),
+                _ => None,
+            }),
+            _ => None,
+        }
+    }
+
+    /// A dtype as a value: its scalar type.
+    pub(super) fn dtype_abs(dtype: DType) -> Abs {
+        Abs::Function(format!("numpy.{}", dtype.numpy_name()))
+    }
+
+    /// What a `dtype=` argument names.
+    fn dtype_argument(&self, a: &Abs) -> Result<DType, Diagnostic> {
+        let named = self.named_dtype(a);
+        named.ok_or_else(|| self.typing(format!("{} is not understood as a dtype", self.describe(a))))
+    }
+
+    fn dtype_value(&self, x: &Abs) -> Result<Abs, Diagnostic> {
+        self.dtype_argument(x).map(Self::dtype_abs)
+    }
+
+    /// Dtype of the elements of an array, or of the array that a scalar or a tuple makes.
+    pub(super) fn element_dtype_of(&self, x: &Abs) -> Result<DType, Diagnostic> {
+        if let Abs::Tuple(items) = x {
+            let mut all: Option<DType> = None;
+            for item in items {
+                let d = self.element_dtype_of(item)?;
+                all = Some(all.map_or(d, |a| promote(a, d)));
+            }
+            return Ok(all.unwrap_or(DType::F64));
+        }
+        match self.type_of(x) {
+            Some(Type::Tensor(t)) => Ok(t.dtype),
+            Some(t) => t.scalar_dtype().ok_or_else(|| self.typing("None is not a number")),
+            None => Err(self.typing(format!("expected a number or an array, found {}", self.describe(x)))),
+        }
+    }
+
+    fn dtype_of_value(&self, x: &Abs) -> Result<Abs, Diagnostic> {
+        self.element_dtype_of(x).map(Self::dtype_abs)
+    }
+
+    fn promoted(&self, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
+        Ok(Self::dtype_abs(promote(self.dtype_argument(x)?, self.dtype_argument(y)?)))
+    }
+
+    /// Whether a dtype is of one of these kinds, by NumPy's letters.
+    fn is_kind(&self, x: &Abs, kinds: &str) -> Result<Abs, Diagnostic> {
+        let letter = match self.dtype_argument(x)? {
+            DType::Bool => 'b',
+            d if d.is_signed() => 'i',
+            d if d.is_unsigned() => 'u',
+            d if d.is_float() => 'f',
+            _ => 'c',
+        };
+        Ok(Abs::Const(Const::Bool(kinds.contains(letter))))
+    }
+
+    // ---- new arrays --------------------------------------------------------------------------
+
+    /// A size of a new array: an integer that is not negative.
+    fn new_size(&mut self, size: &Abs) -> Result<Dim, Diagnostic> {
+        let integer = match self.type_of(size) {
+            Some(Type::Py(w)) => matches!(w, Weak::Int | Weak::Bool),
+            Some(Type::Num(d)) => d.is_int(),
+            _ => false,
+        };
+        if !integer {
+            let message = format!("'{}' object cannot be interpreted as an integer", self.describe(size));
+            return Err(self.typing(message));
+        }
+        let (lo, hi) = self.range(size);
+        if lo == hi && lo >= 0 && lo <= SIZE.1 {
+            return Ok(Dim::Const(lo as u64));
+        }
+        let v = self.pyint(size)?;
+        if lo < 0 {
+            let zero = self.constant(Const::Int(0), Type::PYINT);
+            let negative = self.test(CmpOp::Lt, v, zero);
+            self.raise_if(negative, ExcClass::ValueError, "negative dimensions are not allowed", &[]);
+        }
+        Ok(self.size_symbol(v))
+    }
+
+    fn new_dims(&mut self, shape: &Abs) -> Result<Vec<Dim>, Diagnostic> {
+        match shape {
+            Abs::Tuple(sizes) => sizes.iter().map(|s| self.new_size(s)).collect(),
+            one => Ok(vec![self.new_size(one)?]),
+        }
+    }
+
+    fn new_array(&mut self, shape: &Abs, dtype: &Abs, zero: bool) -> Result<Abs, Diagnostic> {
+        if self.is_kernel() {
+            return Err(self.refuse("a kernel cannot make arrays"));
+        }
+        let dtype = if *dtype == Abs::Const(Const::None) { DType::F64 } else { self.dtype_argument(dtype)? };
+        let dims = self.new_dims(shape)?;
+        Ok(Abs::Value(self.allocate(dims, dtype, zero)))
+    }
+
+    fn allocate(&mut self, dims: Vec<Dim>, dtype: DType, zero: bool) -> ValueId {
+        let ty = Type::tensor(TensorType::fresh(dims, dtype, Place::Host));
+        self.emit(Op::NtAlloc { zero }, &[], ty)
+    }
+
+    /// A new C-ordered array with the elements of another.
+    pub(super) fn copied(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        let Some(from) = self.as_tensor(x) else { return self.array_from(x, &Abs::Const(Const::None)) };
+        let (dims, dtype) = self.tensor(from).map_or((vec![], DType::F64), |t| (t.dims.clone(), t.dtype));
+        let to = self.allocate(dims, dtype, false);
+        self.effect(Op::NtCopy, &[to, from]);
+        Ok(Abs::Value(to))
+    }
+
+    /// The shape of nested tuples: all of one depth, of equal lengths.
+    fn nested_dims(&self, x: &Abs) -> Result<Vec<Dim>, Diagnostic> {
+        let Abs::Tuple(items) = x else {
+            return Ok(self.as_tensor(x).and_then(|t| self.tensor(t)).map_or(vec![], |t| t.dims.clone()));
+        };
+        let mut inner: Option<Vec<Dim>> = None;
+        for item in items {
+            let dims = self.nested_dims(item)?;
+            let known = inner.get_or_insert_with(|| dims.clone());
+            let differ = |(a, b): (&Dim, &Dim)| a != b && matches!((a, b), (Dim::Const(_), Dim::Const(_)));
+            if known.len() != dims.len() || known.iter().zip(&dims).any(differ) {
+                let message = "setting an array element with a sequence. The requested array has an inhomogeneous \
+                               shape";
+                return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+            }
+        }
+        let mut dims = vec![Dim::Const(items.len() as u64)];
+        dims.extend(inner.unwrap_or_default());
+        Ok(dims)
+    }
+
+    /// `np.array(x, dtype)`: always a new array.
+    pub(super) fn array_from(&mut self, x: &Abs, dtype: &Abs) -> Result<Abs, Diagnostic> {
+        let own = self.element_dtype_of(x)?;
+        let dtype = if *dtype == Abs::Const(Const::None) { own } else { self.dtype_argument(dtype)? };
+        if let Some(t) = self.as_tensor(x) {
+            let cast = self.cast_array(t, dtype)?;
+            return if cast == t { self.copied(x) } else { Ok(Abs::Value(cast)) };
+        }
+        let dims = self.nested_dims(x)?;
+        let to = self.allocate(dims, dtype, false);
+        self.fill_nested(to, x, &mut vec![])?;
+        Ok(Abs::Value(to))
+    }
+
+    fn fill_nested(&mut self, to: ValueId, x: &Abs, at: &mut Vec<Abs>) -> Result<(), Diagnostic> {
+        if let Abs::Tuple(items) = x {
+            for (i, item) in items.iter().enumerate() {
+                at.push(Abs::Const(Const::Int(i as i128)));
+                self.fill_nested(to, item, at)?;
+                at.pop();
+            }
+            return Ok(());
+        }
+        if at.is_empty() {
+            return self.assign(to, x);
+        }
+        self.set_index(x, &Abs::Value(to), &[Abs::Tuple(at.clone())])
+    }
+
+    /// `x` by plain conversion: an array gives a new array, a scalar a scalar.
+    fn converted(&mut self, x: &Abs, dtype: &Abs) -> Result<Abs, Diagnostic> {
+        let dtype = self.dtype_argument(dtype)?;
+        match self.as_tensor(x) {
+            Some(t) => Ok(Abs::Value(self.cast_array(t, dtype)?)),
+            None => {
+                let v = self.strengthen(x)?;
+                Ok(Abs::Value(self.cast(v, Type::Num(dtype))))
+            }
+        }
+    }
+
+    // ---- other shapes ------------------------------------------------------------------------
+
+    fn array_argument(&self, x: &Abs) -> Result<ValueId, Diagnostic> {
+        self.as_tensor(x).ok_or_else(|| self.typing(format!("expected an array, found {}", self.describe(x))))
+    }
+
+    /// Number of elements, as pyint.
+    fn count(&mut self, t: ValueId) -> Result<Abs, Diagnostic> {
+        self.attribute(&Abs::Value(t), "size")
+    }
+
+    /// `x` in another shape, one size of which may be -1. Arrays that are not C-ordered are copied.
+    pub(super) fn reshape(&mut self, x: &Abs, shape: &Abs) -> Result<Abs, Diagnostic> {
+        let t = self.array_argument(x)?;
+        let sizes = match shape {
+            Abs::Tuple(items) => items.clone(),
+            one => vec![one.clone()],
+        };
+        let total = self.count(t)?;
+        let unknown = Abs::Const(Const::Int(-1));
+        let free: Vec<usize> = (0..sizes.len()).filter(|&k| sizes[k] == unknown).collect();
+        if free.len() > 1 {
+            let message = "can only specify one unknown dimension";
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+        }
+        let shown: Vec<&str> = sizes.iter().map(|s| if *s == unknown { "newaxis" } else { "{i}" }).collect();
+        let comma = if sizes.len() == 1 { "," } else { "" };
+        let template = format!("cannot reshape array of size {{i}} into shape ({}{comma})", shown.join(","));
+        let mut known = Abs::Const(Const::Int(1));
+        for size in sizes.iter().filter(|s| **s != unknown) {
+            let int = Abs::Value(self.pyint(size)?);
+            known = self.int_binop(BinOp::Mul, &known, if matches!(size, Abs::Const(_)) { size } else { &int })?;
+        }
+        let own = self.tensor(t).map_or(vec![], |t| t.dims.clone());
+        let mut dims = vec![];
+        for (k, size) in sizes.iter().enumerate() {
+            if *size == unknown {
+                dims.push(Dim::Const(u64::MAX));
+            } else {
+                let (lo, _) = self.range(size);
+                if lo < 0 && !matches!(size, Abs::Const(_)) {
+                    let v = self.pyint(size)?;
+                    let zero = self.constant(Const::Int(0), Type::PYINT);
+                    let negative = self.test(CmpOp::Lt, v, zero);
+                    let what = "a size of a new shape is negative; write -1 as a constant";
+                    self.raise_if(negative, ExcClass::UnsupportedError, what, &[]);
+                    let v = self.pyint(size)?;
+                    dims.push(self.size_symbol(v));
+                } else {
+                    dims.push(self.new_size(&sizes[k])?);
+                }
+            }
+        }
+        match free[..] {
+            [k] => {
+                let others: Vec<Dim> = (0..dims.len()).filter(|&i| i != k).map(|i| dims[i]).collect();
+                dims[k] = self.remaining_size(&own, &others, &total, &known, &sizes, &template)?;
+            }
+            _ => self.same_count(&own, &dims, &total, &known, &sizes, &template)?,
+        }
+        let source = self.dense(t)?;
+        let ty = self.tensor(source).cloned();
+        let Some(ty) = ty else { return Err(self.internal("a shape of no array")) };
+        let ty = Type::tensor(TensorType { dims, layout: Layout::C, ..ty });
+        Ok(Abs::Value(self.emit(Op::NtReshape, &[source], ty)))
+    }
+
+    /// The array if it is C-ordered, else a copy that is.
+    fn dense(&mut self, t: ValueId) -> Result<ValueId, Diagnostic> {
+        if self.tensor(t).is_some_and(|t| t.layout == Layout::C) {
+            return Ok(t);
+        }
+        let copy = self.copied(&Abs::Value(t))?;
+        self.materialise(&copy)
+    }
+
+    /// The values of the sizes that a message shows.
+    fn shown_sizes(&mut self, total: &Abs, sizes: &[Abs]) -> Result<Vec<ValueId>, Diagnostic> {
+        let mut values = vec![self.pyint(total)?];
+        for size in sizes.iter().filter(|s| **s != Abs::Const(Const::Int(-1))) {
+            values.push(self.pyint(size)?);
+        }
+        Ok(values)
+    }
+
+    /// The size that -1 stands for.
+    fn remaining_size(
+        &mut self,
+        own: &[Dim],
+        others: &[Dim],
+        total: &Abs,
+        known: &Abs,
+        sizes: &[Abs],
+        template: &str,
+    ) -> Result<Dim, Diagnostic> {
+        // What is left of the array's own sizes without the others, if that is one size.
+        let mut left = own.to_vec();
+        let all = others.iter().all(|d| match left.iter().position(|l| l == d) {
+            Some(i) => {
+                left.remove(i);
+                true
+            }
+            None => *d == Dim::Const(1),
+        });
+        left.retain(|d| *d != Dim::Const(1));
+        if all && !others.contains(&Dim::Const(0)) && others.iter().all(|d| matches!(d, Dim::Const(_))) {
+            match left[..] {
+                [] => return Ok(Dim::Const(1)),
+                [one] => return Ok(one),
+                _ => {}
+            }
+        }
+        let zero = self.constant(Const::Int(0), Type::PYINT);
+        let shown = self.shown_sizes(total, sizes)?;
+        let (whole, by) = (self.pyint(total)?, self.pyint(known)?);
+        // By zero both give 0: then the array must be empty, and NumPy refuses to say what -1 is.
+        let rest = self.emit(Op::Mod, &[whole, by], Type::PYINT);
+        let uneven = self.test(CmpOp::Ne, rest, zero);
+        let none = self.test(CmpOp::Eq, by, zero);
+        let bad = self.emit(Op::Or, &[uneven, none], Type::PYBOOL);
+        self.raise_if(bad, ExcClass::ValueError, template, &shown);
+        let size = self.emit(Op::FloorDiv, &[whole, by], Type::PYINT);
+        if let Abs::Value(v) = self.with_range(size, SIZE) {
+            return Ok(self.size_symbol(v));
+        }
+        Err(self.internal("a size"))
+    }
+
+    /// Checks that a new shape has as many elements as the array.
+    fn same_count(
+        &mut self,
+        own: &[Dim],
+        dims: &[Dim],
+        total: &Abs,
+        known: &Abs,
+        sizes: &[Abs],
+        template: &str,
+    ) -> Result<(), Diagnostic> {
+        let sorted = |dims: &[Dim]| {
+            let mut d: Vec<Dim> = dims.iter().copied().filter(|d| *d != Dim::Const(1)).collect();
+            d.sort();
+            d
+        };
+        if sorted(own) == sorted(dims) || (total == known && matches!(total, Abs::Const(_))) {
+            return Ok(());
+        }
+        let shown = self.shown_sizes(total, sizes)?;
+        let (have, want) = (self.pyint(total)?, self.pyint(known)?);
+        let differ = self.test(CmpOp::Ne, have, want);
+        self.raise_if(differ, ExcClass::ValueError, template, &shown);
+        Ok(())
+    }
+
+    /// Axes in another order.
+    fn permute(&mut self, x: &Abs, axes: &Abs) -> Result<Abs, Diagnostic> {
+        let t = self.array_argument(x)?;
+        let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
+        let rank = ty.rank();
+        let axes: Vec<usize> = match axes {
+            Abs::Const(Const::None) => (0..rank).rev().collect(),
+            Abs::Tuple(items) => self.axes(items, rank)?,
+            other => return Err(self.typing(format!("axes are a tuple of ints, found {}", self.describe(other)))),
+        };
+        let mut seen = axes.clone();
+        seen.sort_unstable();
+        if seen != (0..rank).collect::<Vec<_>>() {
+            let message = if axes.len() == rank { "repeated axis in transpose" } else { "axes don't match array" };
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+        }
+        let zero = self.constant(Const::Int(0), Type::I64);
+        let one = self.constant(Const::Int(1), Type::I64);
+        let operands: Vec<ValueId> = std::iter::once(t).chain((0..rank).flat_map(|_| [zero, one])).collect();
+        let dims: Vec<Dim> = axes.iter().map(|&a| ty.dims[a]).collect();
+        // Axes of size 1 do not count.
+        let wide: Vec<usize> = axes.iter().copied().filter(|&a| ty.dims[a] != Dim::Const(1)).collect();
+        let rising = wide.is_sorted();
+        let falling = wide.is_sorted_by(|a, b| a > b);
+        let last = axes.last().copied();
+        let layout = match ty.layout {
+            layout if rising => layout,
+            Layout::C if falling => Layout::F,
+            Layout::F if falling => Layout::C,
+            Layout::C | Layout::I if last == Some(rank - 1) && wide.last() == last.as_ref() => Layout::I,
+            _ => Layout::A,
+        };
+        let layout = if layout == Layout::I && (last != Some(rank - 1)) { Layout::A } else { layout };
+        let axes = axes.into_iter().map(|a| a as i32).collect();
+        let view = Type::tensor(TensorType { dims, layout, ..ty });
+        Ok(Abs::Value(self.emit(Op::NtView { axes }, &operands, view)))
+    }
+
+    /// Constant axes of an array of this rank; negative ones count from the end.
+    pub(super) fn axes(&self, items: &[Abs], rank: usize) -> Result<Vec<usize>, Diagnostic> {
+        let mut out = vec![];
+        for item in items {
+            let Abs::Const(Const::Int(axis)) = item else {
+                return Err(self.refuse(format!("an axis must be a constant int, found {}", self.describe(item))));
+            };
+            let at = if *axis < 0 { axis + rank as i128 } else { *axis };
+            if at < 0 || at >= rank as i128 {
+                let message = format!("axis {axis} is out of bounds for array of dimension {rank}");
+                return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+            }
+            out.push(at as usize);
+        }
+        Ok(out)
+    }
+
+    /// Without the axes of size 1: all of them, or those named.
+    fn squeeze(&mut self, x: &Abs, axes: &Abs) -> Result<Abs, Diagnostic> {
+        let t = self.array_argument(x)?;
+        let dims = self.tensor(t).map_or(vec![], |t| t.dims.clone());
+        let named = match axes {
+            Abs::Const(Const::None) => None,
+            Abs::Tuple(items) => Some(self.axes(items, dims.len())?),
+            one => Some(self.axes(std::slice::from_ref(one), dims.len())?),
+        };
+        let none = || Abs::Const(Const::None);
+        let mut parts = vec![];
+        for (k, &dim) in dims.iter().enumerate() {
+            let goes = named.as_ref().map_or(dim == Dim::Const(1), |axes| axes.contains(&k));
+            let computed = matches!(dim, Dim::Sym(_)) && !self.is_argument_size(dim);
+            if (goes && dim != Dim::Const(1)) || (computed && named.is_none()) {
+                let size = self.size_i64(t, k);
+                let one = self.constant(Const::Int(1), Type::I64);
+                let (is, class, message) = match goes {
+                    true => (
+                        CmpOp::Ne,
+                        ExcClass::ValueError,
+                        "cannot select an axis to squeeze out which has size not equal to one",
+                    ),
+                    false => (CmpOp::Eq, ExcClass::UnsupportedError, "squeeze of an axis that turned out to be 1"),
+                };
+                let bad = self.test(is, size, one);
+                self.raise_if(bad, class, message, &[]);
+            }
+            parts.push(match goes {
+                true => Part::At(Abs::Const(Const::Int(0))),
+                false => Part::Slice(Box::new([none(), none(), none()])),
+            });
+        }
+        Ok(Abs::Value(self.view(t, &parts)?))
+    }
+
+    /// The one element of an array, as a Python scalar.
+    fn item(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        let v = match self.as_tensor(x) {
+            None => self.strengthen(x)?,
+            Some(t) => {
+                let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
+                let one = self.constant(Const::Int(1), Type::I64);
+                for k in (0..ty.rank()).filter(|&k| ty.dims[k] != Dim::Const(1)) {
+                    let size = self.size_i64(t, k);
+                    let bad = self.test(CmpOp::Ne, size, one);
+                    let message = "can only convert an array of size 1 to a Python scalar";
+                    self.raise_if(bad, ExcClass::ValueError, message, &[]);
+                }
+                let zero = self.constant(Const::Int(0), Type::I64);
+                let operands: Vec<ValueId> = std::iter::once(t).chain((0..ty.rank()).map(|_| zero)).collect();
+                self.emit(Op::NtLoad { wrap: false }, &operands, Type::Num(ty.dtype))
+            }
+        };
+        let weak = match self.out.ty(v).scalar_dtype() {
+            Some(DType::Bool) => Weak::Bool,
+            Some(d) if d.is_int() => Weak::Int,
+            Some(d) if d.is_float() => Weak::Float,
+            _ => Weak::Complex,
+        };
+        if self.out.ty(v).scalar_dtype() == Some(DType::U64) {
+            let most = self.constant(Const::Int(i64::MAX.into()), Type::Num(DType::U64));
+            let beyond = self.test(CmpOp::Gt, v, most);
+            let message = "Python int does not fit in 64 bits";
+            self.raise_if(beyond, ExcClass::OverflowError, message, &[]);
+        }
+        Ok(Abs::Value(self.cast(v, Type::Py(weak))))
+    }
+
+    /// Methods of arrays that take their arguments one by one or as a tuple.
+    pub(super) fn variadic(&mut self, name: &str, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
+        let (x, rest) = args.split_first().ok_or_else(|| self.internal("a method of nothing"))?;
+        if !keywords.is_empty() {
+            return Err(self.refuse(format!("{name}() has no keyword `{}` that Weft supports", keywords.join("`, `"))));
+        }
+        let packed = match rest {
+            [one @ (Abs::Tuple(_) | Abs::Const(Const::None))] => one.clone(),
+            [] if name == "transpose" => Abs::Const(Const::None),
+            [] => return Err(self.typing(format!("{name}() takes a shape"))),
+            many => Abs::Tuple(many.to_vec()),
+        };
+        match name {
+            "reshape" => self.reshape(x, &packed),
+            _ => self.permute(x, &packed),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Ways out of loops, blocks and functions: `break`, `continue`, `return` under conditions known only at run time.
+//!
+//! An exit brings values to where it goes. What type they have there is known only when all ways there have been walked, so an
+//! exit stays *pending*: its region has no terminator until then.
+
+use super::Infer;
+use super::abs::Abs;
+use super::join::Ty;
+use weft_diag::{Diagnostic, Span};
+use weft_ir::{Op, RegionId, Type, ValueId};
+
+/// An exit that waits for its terminator.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    /// The region it ends.
+    pub region: RegionId,
+    /// Loops and blocks around that region.
+    pub level: u32,
+    /// Counts exits, in the order they were walked.
+    pub number: u32,
+    pub span: Span,
+    pub values: Vec<Abs>,
+}
+
+/// A loop or block that is being walked.
+#[derive(Debug, Default)]
+pub(super) struct Target {
+    pub breaks: Vec<Pending>,
+    pub continues: Vec<Pending>,
+}
+
+/// What an exit is where it goes.
+#[derive(Clone, Copy)]
+pub(super) enum Leave {
+    Break,
+    Continue,
+    Yield,
+    Return,
+}
+
+impl Infer<'_> {
+    /// An exit from here with these values.
+    pub(super) fn pending(&mut self, values: Vec<Abs>) -> Pending {
+        self.exits += 1;
+        Pending { region: self.region, level: self.level, number: self.exits, span: self.span, values }
+    }
+
+    /// Writes the terminator of an exit to a place of this level.
+    pub(super) fn settle(&mut self, exit: &Pending, how: Leave, level: u32, types: &[Ty]) -> Result<(), Diagnostic> {
+        let span = std::mem::replace(&mut self.span, exit.span);
+        let done = self.inside(exit.region, |s| -> Result<(), Diagnostic> {
+            let mut values = vec![];
+            for (a, ty) in exit.values.iter().zip(types) {
+                s.flatten(a, ty, &mut values)?;
+            }
+            let depth = exit.level - level;
+            let op = match how {
+                Leave::Break => Op::Break { depth },
+                Leave::Continue => Op::Continue { depth },
+                Leave::Yield => Op::Yield,
+                Leave::Return => Op::Return,
+            };
+            s.terminate(op, &values);
+            Ok(())
+        });
+        self.span = span;
+        done
+    }
+
+    /// Forms that all exits fit, name by name, starting from `first`.
+    pub(super) fn join_exits<'p>(
+        &mut self,
+        first: Option<Vec<Ty>>,
+        exits: impl Iterator<Item = &'p Pending>,
+    ) -> Result<Vec<Ty>, Diagnostic> {
+        let mut joined = first;
+        for exit in exits {
+            let here: Vec<Ty> = exit.values.iter().map(|a| self.ty_of(a)).collect();
+            joined = Some(match joined {
+                None => here,
+                Some(so_far) => {
+                    let span = std::mem::replace(&mut self.span, exit.span);
+                    let all = so_far.iter().zip(&here).map(|(a, b)| self.join(a, b)).collect::<Result<_, _>>();
+                    self.span = span;
+                    all?
+                }
+            });
+        }
+        Ok(joined.unwrap_or_default())
+    }
+
+    /// Walks something that may be left early, as a block of its own. `walk` fills the block's region and says what
+    /// control has there at its end; `exits` are the ways out. Where there is no early way out, no block is made.
+    pub(super) fn finish_block(
+        &mut self,
+        region: RegionId,
+        first_exit: u32,
+        end: Option<Vec<Abs>>,
+        mut exits: Vec<Pending>,
+    ) -> Result<Option<Vec<Abs>>, Diagnostic> {
+        // The only way out stands at the end of the block itself: control just goes on.
+        if end.is_none() && exits.len() == 1 && exits[0].region == region {
+            let only = exits.remove(0);
+            self.splice(region, first_exit);
+            return Ok(Some(only.values));
+        }
+        if exits.is_empty() {
+            self.splice(region, first_exit);
+            return Ok(end);
+        }
+        let level = self.level + 1;
+        if let Some(values) = end {
+            let mut last = self.pending(values);
+            (last.region, last.level) = (region, level);
+            exits.push(last);
+        }
+        let same = self.same_everywhere(&exits);
+        let joined = self.join_exits(None, exits.iter())?;
+        let joined: Vec<Ty> = joined
+            .iter()
+            .zip(same)
+            .map(|(ty, same)| match same {
+                Some(a) => Ty::Fixed(a),
+                None => self.instantiate(ty),
+            })
+            .collect();
+        for exit in &exits {
+            let how = if exit.region == region { Leave::Yield } else { Leave::Break };
+            self.settle(exit, how, level, &joined)?;
+        }
+        let results = self.structured(Op::ScfBlock, &[], &joined, &[region])?;
+        Ok(Some(results))
+    }
+
+    /// For each value, whether all exits bring the same one, and it is known outside: constants and the like.
+    fn same_everywhere(&self, exits: &[Pending]) -> Vec<Option<Abs>> {
+        let count = exits.first().map_or(0, |e| e.values.len());
+        let known = |a: &Abs| matches!(a, Abs::Const(_) | Abs::Function(_) | Abs::UserFunction(_) | Abs::Closure(_));
+        (0..count)
+            .map(|k| {
+                let first = &exits[0].values[k];
+                (known(first) && exits.iter().all(|e| e.values[k] == *first)).then(|| first.clone())
+            })
+            .collect()
+    }
+
+    /// An op whose results have these forms.
+    pub(super) fn structured(
+        &mut self,
+        op: Op,
+        operands: &[ValueId],
+        forms: &[Ty],
+        regions: &[RegionId],
+    ) -> Result<Vec<Abs>, Diagnostic> {
+        let mut types: Vec<Type> = vec![];
+        forms.iter().for_each(|ty| self.leaf_types(ty, &mut types));
+        let id = self.builder().op(op, operands, &types, regions);
+        let mut results = self.out.op(id).results.to_vec().into_iter();
+        let made: Option<Vec<Abs>> = forms.iter().map(|ty| Self::rebuild(ty, &mut results)).collect();
+        made.ok_or_else(|| self.internal("results of a structured op"))
+    }
+
+    /// Puts the ops of a block that is not needed where the block would stand.
+    fn splice(&mut self, region: RegionId, first_exit: u32) {
+        let ops = std::mem::take(&mut self.out.regions[region.index()].ops);
+        let here = self.region;
+        self.out.regions[here.index()].ops.extend(ops);
+        self.facts.moved(region, here);
+        // Exits from inside stand one level less deep.
+        let frames = self.frames.iter_mut();
+        let lists = frames.flat_map(|f| {
+            let targets = f.targets.iter_mut().flat_map(|t| [&mut t.breaks, &mut t.continues]);
+            targets.chain([&mut f.returns])
+        });
+        for exit in lists.flatten().filter(|e| e.number > first_exit) {
+            exit.level -= 1;
+            if exit.region == region {
+                exit.region = here;
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is known of sizes at run time: which values are a size plus a constant, which are below one, and which computed
+//! sizes are the same.
+
+use super::Infer;
+use super::abs::Abs;
+use std::collections::HashMap;
+use weft_ir::attr::{BinOp, Const};
+use weft_ir::{Dim, Op, RegionId, ValueId};
+
+/// A size plus a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Affine {
+    pub dim: Dim,
+    pub plus: i128,
+    /// The value is exactly this, not only at most.
+    pub exact: bool,
+}
+
+/// A size that the program computes from another one, in a form that makes equal sizes equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Computed {
+    /// `max(size - n, 0)`.
+    Less(Dim, i128),
+    /// The length of a slice: bounds from the front (true) or the end, and the step.
+    Slice(Dim, (bool, i128), (bool, i128), i128),
+    /// What two sizes broadcast to.
+    Joined(Dim, Dim),
+    /// An integer of the program.
+    Value(ValueId),
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    affine: HashMap<ValueId, Affine>,
+    /// The symbol of a computed size, the region that binds it, and the value bound.
+    computed: HashMap<Computed, (Dim, RegionId, ValueId)>,
+}
+
+impl Facts {
+    /// What was bound in one region is bound in another now.
+    pub(super) fn moved(&mut self, from: RegionId, to: RegionId) {
+        self.computed.values_mut().filter(|(_, r, _)| *r == from).for_each(|(_, r, _)| *r = to);
+    }
+}
+
+impl Infer<'_> {
+    /// What is known of an integer beside a size.
+    pub(super) fn affine(&self, a: &Abs) -> Option<Affine> {
+        let Abs::Value(v) = a else { return None };
+        self.facts.affine.get(v).copied()
+    }
+
+    /// Notes that a value is a size, or a size plus a constant.
+    pub(super) fn set_affine(&mut self, v: ValueId, fact: Affine) {
+        self.facts.affine.insert(v, fact);
+    }
+
+    /// Notes what `a op b` is beside a size, for a result that cannot have wrapped.
+    pub(super) fn affine_binop(&mut self, op: BinOp, a: &Abs, b: &Abs, result: ValueId) {
+        let (fact, by) = match (op, self.affine(a), self.affine(b), a, b) {
+            (BinOp::Add, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, *c),
+            (BinOp::Add, _, Some(f), Abs::Const(Const::Int(c)), _) => (f, *c),
+            (BinOp::Sub, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, -*c),
+            _ => return,
+        };
+        self.facts.affine.insert(result, Affine { plus: fact.plus.saturating_add(by), ..fact });
+    }
+
+    /// Notes that the items of `range(…, hi, positive step)` are below `hi`.
+    pub(super) fn below(&mut self, item: ValueId, hi: &Abs) {
+        if let Some(f) = self.affine(hi) {
+            self.facts.affine.insert(item, Affine { plus: f.plus - 1, exact: false, ..f });
+        }
+    }
+
+    /// Whether an integer is known to be below a size.
+    pub(super) fn is_below(&self, a: &Abs, dim: Dim) -> bool {
+        match dim {
+            Dim::Const(n) => self.range(a).1 < i128::from(n),
+            Dim::Sym(_) => self.affine(a).is_some_and(|f| f.dim == dim && f.plus < 0),
+        }
+    }
+
+    /// Whether a size is an argument's of the entry, and so is 1 only if its type says so.
+    pub(super) fn is_argument_size(&self, dim: Dim) -> bool {
+        if !self.compiling.is_empty() {
+            return false;
+        }
+        let mut types = self.out.params().iter().filter_map(|&p| self.tensor(p));
+        types.any(|t| t.dims.contains(&dim))
+    }
+
+    /// The symbol of a computed size, if one is bound where ops go now.
+    pub(super) fn known_size(&self, what: Computed) -> Option<Dim> {
+        self.known_binding(what).map(|(dim, _)| dim)
+    }
+
+    /// The symbol of a computed size and the value it is bound to.
+    pub(super) fn known_binding(&self, what: Computed) -> Option<(Dim, ValueId)> {
+        let &(dim, region, v) = self.facts.computed.get(&what)?;
+        (region == self.region || self.open.contains(&region)).then_some((dim, v))
+    }
+
+    /// `max(size - n, 0)` of a size that may be computed so itself: both subtractions in one.
+    pub(super) fn less(&self, dim: Dim, n: i128) -> Computed {
+        let of = self.facts.computed.iter().find_map(|(what, (d, ..))| match what {
+            Computed::Less(base, k) if *d == dim => Some(Computed::Less(*base, k.saturating_add(n))),
+            _ => None,
+        });
+        of.unwrap_or(Computed::Less(dim, n))
+    }
+
+    /// Whether a symbol that a fact mentions is bound where ops go now.
+    pub(super) fn is_bound(&self, dim: Dim) -> bool {
+        let mut bindings = self.facts.computed.values();
+        bindings.find(|(d, ..)| *d == dim).is_none_or(|(_, r, _)| *r == self.region || self.open.contains(r))
+    }
+
+    /// A new symbol for the size `v` (i64, not negative).
+    pub(super) fn bind_size(&mut self, v: ValueId, what: Option<Computed>) -> Dim {
+        let dim = Dim::Sym(self.out.new_symbol());
+        self.effect(Op::ShapeBind { dim }, &[v]);
+        if let Some(what) = what {
+            self.facts.computed.insert(what, (dim, self.region, v));
+        }
+        dim
+    }
+}

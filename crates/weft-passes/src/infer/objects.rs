@@ -1,0 +1,242 @@
+//! Operators on what is no number: tuples, strings, None, ranges, functions.
+
+use super::Infer;
+use super::abs::{Abs, Absent};
+use weft_diag::Diagnostic;
+use weft_ir::attr::{BinOp, CmpOp, Const};
+use weft_ir::{Op, Type, ValueId};
+
+impl Infer<'_> {
+    /// `a op b`, if one of them is no number or array.
+    pub(super) fn object_binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Option<Abs>, Diagnostic> {
+        Ok(Some(match (op, a, b) {
+            (BinOp::Add, Abs::Tuple(x), Abs::Tuple(y)) => Abs::Tuple(x.iter().chain(y).cloned().collect()),
+            (BinOp::Mul, Abs::Tuple(items), Abs::Const(Const::Int(n)))
+            | (BinOp::Mul, Abs::Const(Const::Int(n)), Abs::Tuple(items)) => {
+                if items.len() as i128 * n.max(&0) > 4096 {
+                    return Err(self.refuse("a tuple of so many items is not supported").help("use an array"));
+                }
+                Abs::Tuple((0..*n).flat_map(|_| items.iter().cloned()).collect())
+            }
+            (BinOp::Add, Abs::Const(Const::Str(x)), Abs::Const(Const::Str(y))) => {
+                Abs::Const(Const::Str(format!("{x}{y}")))
+            }
+            (BinOp::Add, x, y) if self.is_text(x) && self.is_text(y) => {
+                let parts = vec![String::new(); 3];
+                Abs::Format(parts, vec![(x.clone(), String::new()), (y.clone(), String::new())])
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn is_text(&self, a: &Abs) -> bool {
+        matches!(a, Abs::Const(Const::Str(_)) | Abs::Format(..))
+    }
+
+    /// `a op b`, if it is about identity or membership, or one of them is no number or array.
+    pub(super) fn object_compare(&mut self, op: CmpOp, a: &Abs, b: &Abs) -> Result<Option<Abs>, Diagnostic> {
+        let known = |holds: bool| Ok(Some(Abs::Const(Const::Bool(holds))));
+        match op {
+            CmpOp::Is | CmpOp::IsNot => {
+                let same = self.identical(a, b)?;
+                return if op == CmpOp::Is { Ok(Some(same)) } else { self.logical_not(&same).map(Some) };
+            }
+            CmpOp::In | CmpOp::NotIn => {
+                let found = self.contains(b, a)?;
+                return if op == CmpOp::In { Ok(Some(found)) } else { self.logical_not(&found).map(Some) };
+            }
+            _ => {}
+        }
+        let equality = matches!(op, CmpOp::Eq | CmpOp::Ne);
+        match (a, b) {
+            (Abs::Tuple(x), Abs::Tuple(y)) => self.compare_tuples(op, x, y).map(Some),
+            (Abs::List(..), Abs::List(..)) => self.compare_lists(op, a, b).map(Some),
+            (Abs::Tagged(Absent::None, flag, inner), other) | (other, Abs::Tagged(Absent::None, flag, inner))
+                if equality =>
+            {
+                let there = Abs::Value(*flag);
+                let same = match other {
+                    Abs::Const(Const::None) => self.logical_not(&there)?,
+                    other => {
+                        let same = self.equals(inner, other)?;
+                        self.both(&there, &same)?
+                    }
+                };
+                if op == CmpOp::Eq { Ok(Some(same)) } else { self.logical_not(&same).map(Some) }
+            }
+            (Abs::Tagged(Absent::None, ..), _) | (_, Abs::Tagged(Absent::None, ..)) => {
+                let (a, b) = (self.present(a)?, self.present(b)?);
+                self.compare(op, &a, &b).map(Some)
+            }
+            (Abs::Const(Const::Str(x)), Abs::Const(Const::Str(y))) => known(match op {
+                CmpOp::Eq => x == y,
+                CmpOp::Ne => x != y,
+                CmpOp::Lt => x < y,
+                CmpOp::Le => x <= y,
+                CmpOp::Gt => x > y,
+                _ => x >= y,
+            }),
+            // Things of different kinds are never equal; what they are is known.
+            (x, y) if equality && (self.sort(x) != Kind::Number || self.sort(y) != Kind::Number) => {
+                if self.as_tensor(x).is_some() || self.as_tensor(y).is_some() {
+                    return Ok(None);
+                }
+                match (self.sort(x), self.sort(y)) {
+                    (Kind::Unknown, _) | (_, Kind::Unknown) => Ok(None),
+                    (p, q) if p != q => known(op == CmpOp::Ne),
+                    _ => known((x == y) == (op == CmpOp::Eq)),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn sort(&self, a: &Abs) -> Kind {
+        match a {
+            Abs::Const(Const::None) => Kind::None,
+            Abs::Const(Const::Str(_)) => Kind::Str,
+            Abs::Const(Const::Ellipsis) => Kind::Ellipsis,
+            Abs::Tuple(_) => Kind::Tuple,
+            Abs::List(..) => Kind::List,
+            Abs::Function(_) | Abs::UserFunction(_) | Abs::Closure(_) | Abs::ExceptionClass(_) => Kind::Function,
+            a if self.type_of(a).is_some_and(|t| t.is_scalar()) => Kind::Number,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// `a is b`.
+    fn identical(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let none = |x: &Abs| matches!(x, Abs::Const(Const::None));
+        match (a, b) {
+            (Abs::Tagged(Absent::None, flag, _), n) | (n, Abs::Tagged(Absent::None, flag, _)) if none(n) => {
+                self.logical_not(&Abs::Value(*flag))
+            }
+            (a, b) if none(a) || none(b) => Ok(Abs::Const(Const::Bool(none(a) && none(b)))),
+            (Abs::Value(x), Abs::Value(y)) if x == y => Ok(Abs::Const(Const::Bool(true))),
+            (a, b) if self.sort(a) == Kind::Function || self.sort(b) == Kind::Function => {
+                Ok(Abs::Const(Const::Bool(a == b)))
+            }
+            (Abs::Const(Const::Bool(x)), Abs::Const(Const::Bool(y))) => Ok(Abs::Const(Const::Bool(x == y))),
+            (x, known @ Abs::Const(Const::Bool(_))) | (known @ Abs::Const(Const::Bool(_)), x)
+                if self.type_of(x) == Some(Type::PYBOOL) =>
+            {
+                self.equals(x, known)
+            }
+            (x, Abs::Const(Const::Bool(_))) | (Abs::Const(Const::Bool(_)), x) if self.type_of(x).is_some() => {
+                Ok(Abs::Const(Const::Bool(false)))
+            }
+            _ => Err(self.refuse("`is` is supported only with None").help("compare numbers with ==")),
+        }
+    }
+
+    /// `a == b`, as a truth value.
+    pub(super) fn equals(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let same = match self.object_compare(CmpOp::Eq, a, b)? {
+            Some(same) => same,
+            None => self.compare(CmpOp::Eq, a, b)?,
+        };
+        self.truth(&same)
+    }
+
+    /// `a and b` of truth values, both of which are known.
+    pub(super) fn both(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        self.logic(Op::And, true, a, b)
+    }
+
+    /// `a or b` of truth values, both of which are known.
+    pub(super) fn either(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        self.logic(Op::Or, false, a, b)
+    }
+
+    fn logic(&mut self, op: Op, neutral: bool, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        for (x, y) in [(a, b), (b, a)] {
+            if let Abs::Const(Const::Bool(known)) = x {
+                return Ok(if *known == neutral { y.clone() } else { Abs::Const(Const::Bool(!neutral)) });
+            }
+        }
+        let (x, y): (ValueId, ValueId) = (self.materialise(a)?, self.materialise(b)?);
+        Ok(Abs::Value(self.emit(op, &[x, y], Type::PYBOOL)))
+    }
+
+    /// Tuples compare item by item: the first difference decides.
+    fn compare_tuples(&mut self, op: CmpOp, x: &[Abs], y: &[Abs]) -> Result<Abs, Diagnostic> {
+        if matches!(op, CmpOp::Eq | CmpOp::Ne) {
+            let mut same = Abs::Const(Const::Bool(x.len() == y.len()));
+            if x.len() == y.len() {
+                for (a, b) in x.iter().zip(y) {
+                    let here = self.equals(a, b)?;
+                    same = self.both(&same, &here)?;
+                }
+            }
+            return if op == CmpOp::Eq { Ok(same) } else { self.logical_not(&same) };
+        }
+        let (Some((a, x)), Some((b, y))) = (x.split_first(), y.split_first()) else {
+            let holds = match op {
+                CmpOp::Lt => x.len() < y.len(),
+                CmpOp::Le => x.len() <= y.len(),
+                CmpOp::Gt => x.len() > y.len(),
+                _ => x.len() >= y.len(),
+            };
+            return Ok(Abs::Const(Const::Bool(holds)));
+        };
+        let strict = if matches!(op, CmpOp::Lt | CmpOp::Le) { CmpOp::Lt } else { CmpOp::Gt };
+        let decided = match self.object_compare(strict, a, b)? {
+            Some(holds) => holds,
+            None => self.compare(strict, a, b)?,
+        };
+        let decided = self.truth(&decided)?;
+        let same = self.equals(a, b)?;
+        let rest = self.compare_tuples(op, x, y)?;
+        let later = self.both(&same, &rest)?;
+        self.either(&decided, &later)
+    }
+
+    /// `item in container`.
+    fn contains(&mut self, container: &Abs, item: &Abs) -> Result<Abs, Diagnostic> {
+        match container {
+            Abs::Tuple(items) => {
+                let mut found = Abs::Const(Const::Bool(false));
+                for x in items {
+                    let here = self.equals(item, x)?;
+                    found = self.either(&found, &here)?;
+                }
+                Ok(found)
+            }
+            Abs::Range(bounds) => {
+                let low = self.compare(CmpOp::Ge, item, &bounds[0])?;
+                let high = self.compare(CmpOp::Lt, item, &bounds[1])?;
+                let inside = self.both(&low, &high)?;
+                if bounds[2] == Abs::Const(Const::Int(1)) {
+                    return Ok(inside);
+                }
+                Err(self.refuse("`in` with a range of another step than 1 is not supported yet"))
+            }
+            Abs::Const(Const::Str(text)) => match item {
+                Abs::Const(Const::Str(part)) => Ok(Abs::Const(Const::Bool(text.contains(part.as_str())))),
+                other => Err(self.typing(format!("'in <string>' requires string, not {}", self.describe(other)))),
+            },
+            other => {
+                for class in self.classes_of(other) {
+                    let name = format!("{class}.__contains__");
+                    if super::library::find(&name)?.is_some() {
+                        return self.call(&Abs::Function(name), &[other.clone(), item.clone()], &[]);
+                    }
+                }
+                Err(self.typing(format!("argument of type '{}' is not iterable", self.describe(other))))
+            }
+        }
+    }
+}
+
+/// What sort of thing an abstract value is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    None,
+    Str,
+    Ellipsis,
+    Tuple,
+    List,
+    Function,
+    Number,
+    Unknown,
+}

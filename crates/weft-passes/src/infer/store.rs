@@ -1,0 +1,191 @@
+//! Writing into arrays: `x[…] = v` of views, and `x op= v`.
+
+use super::Infer;
+use super::abs::Abs;
+use super::array::ZeroD;
+use super::view::Part;
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{BinOp, CmpOp, Const};
+use weft_ir::rules::can_cast_same_kind;
+use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId};
+
+impl Infer<'_> {
+    /// Writes `v`, broadcast and cast as NumPy's assignment does, into every element of `to`.
+    pub(super) fn assign(&mut self, to: ValueId, v: &Abs) -> Result<(), Diagnostic> {
+        self.writable(to)?;
+        let Some(ty) = self.tensor(to).cloned() else { return Err(self.internal("an assignment to no array")) };
+        let v = match v {
+            Abs::Tuple(_) => &self.array_from(v, &Abs::Const(Const::None))?,
+            v => v,
+        };
+        let Some(from) = self.as_tensor(v) else {
+            let value = self.stored(v, ty.dtype)?;
+            self.effect(Op::NtCopy, &[to, value]);
+            return Ok(());
+        };
+        let from = self.cast_array(from, ty.dtype)?;
+        let from = self.broadcast_into(from, to)?;
+        self.effect(Op::NtCopy, &[to, from]);
+        Ok(())
+    }
+
+    /// An array with elements of another dtype, by plain conversion; the array itself if it has them.
+    pub(super) fn cast_array(&mut self, t: ValueId, dtype: DType) -> Result<ValueId, Diagnostic> {
+        if self.tensor(t).is_some_and(|t| t.dtype == dtype) {
+            return Ok(t);
+        }
+        let cast = self.elementwise(&[Abs::Value(t)], None, ZeroD::Array, &mut |s, e| {
+            let v = s.materialise(&e[0])?;
+            Ok(Abs::Value(s.cast(v, Type::Num(dtype))))
+        })?;
+        self.materialise(&cast)
+    }
+
+    /// `from` with the sizes of `to`, or NumPy's ValueError.
+    fn broadcast_into(&mut self, from: ValueId, to: ValueId) -> Result<ValueId, Diagnostic> {
+        let (Some(have), Some(want)) = (self.tensor(from).cloned(), self.tensor(to).cloned()) else {
+            return Err(self.internal("a broadcast of no array"));
+        };
+        if have.dims == want.dims {
+            return Ok(from);
+        }
+        let template = format!(
+            "could not broadcast input array from shape {{shape {}}} into shape {{shape {}}}",
+            have.rank(),
+            want.rank()
+        );
+        // Leading axes that the destination does not have must be 1, and go.
+        let extra = have.rank().saturating_sub(want.rank());
+        let mut source = from;
+        if extra > 0 {
+            let one = self.constant(Const::Int(1), Type::I64);
+            for axis in 0..extra {
+                if have.dims[axis] != Dim::Const(1) {
+                    let size = self.size_i64(from, axis);
+                    let wide = self.test(CmpOp::Ne, size, one);
+                    let sizes = self.shapes(&[from, to]);
+                    self.raise_if(wide, ExcClass::ValueError, &template, &sizes);
+                }
+            }
+            let zero = self.constant(Const::Int(0), Type::I64);
+            let operands: Vec<ValueId> =
+                std::iter::once(from).chain((0..have.rank()).flat_map(|_| [zero, one])).collect();
+            let axes = (extra as i32..have.rank() as i32).collect();
+            let ty = Type::tensor(TensorType { dims: have.dims[extra..].to_vec(), ..have.clone() });
+            source = self.emit(Op::NtView { axes }, &operands, ty);
+        }
+        let dims = self.tensor(source).map_or(vec![], |t| t.dims.clone());
+        if dims == want.dims {
+            return Ok(source);
+        }
+        let site = self.site(ExcClass::ValueError, template);
+        let ty =
+            TensorType { dims: want.dims.clone(), layout: expanded_layout(&dims, &want.dims, have.layout), ..have };
+        Ok(self.emit(Op::NtExpand { site }, &[source, from, to], Type::tensor(ty)))
+    }
+
+    /// The sizes of arrays, one after the other, for a message.
+    fn shapes(&mut self, arrays: &[ValueId]) -> Vec<ValueId> {
+        let mut sizes = vec![];
+        for &t in arrays {
+            for axis in 0..self.tensor(t).map_or(0, TensorType::rank) {
+                sizes.push(self.size_i64(t, axis));
+            }
+        }
+        sizes
+    }
+
+    /// `x op= v` of an array: writes into it. The result is the array.
+    pub(super) fn inplace(&mut self, op: BinOp, x: &Abs, v: &Abs) -> Result<Abs, Diagnostic> {
+        let Some(to) = self.as_tensor(x) else { return self.binop(op, x, v) };
+        let Some(ty) = self.tensor(to).cloned() else { return Err(self.internal("no array")) };
+        if self.is_kernel() {
+            let text = op.text();
+            return Err(self.refuse(format!("`{text}=` on an array inside a kernel is not supported yet")));
+        }
+        if ty.readonly {
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
+        }
+        let result = self.binop(op, x, v)?;
+        let dtype = match self.type_of(&result) {
+            Some(Type::Tensor(t)) => t.dtype,
+            Some(t) => t.scalar_dtype().unwrap_or(ty.dtype),
+            None => ty.dtype,
+        };
+        if !can_cast_same_kind(dtype, ty.dtype) {
+            let message = format!(
+                "Cannot cast ufunc '{}' output from dtype('{}') to dtype('{}') with casting rule 'same_kind'",
+                ufunc_name(op),
+                dtype.numpy_name(),
+                ty.dtype.numpy_name()
+            );
+            let text = op.text();
+            return Err(self.typing(message).help(format!("write `x = x {text} …`, which makes a new array")));
+        }
+        let Some(from) = self.as_tensor(&result) else {
+            let v = self.materialise(&result)?;
+            let v = self.cast(v, Type::Num(ty.dtype));
+            self.effect(Op::NtCopy, &[to, v]);
+            return Ok(x.clone());
+        };
+        let from = self.cast_array(from, ty.dtype)?;
+        let have = self.tensor(from).map_or(vec![], |t| t.dims.clone());
+        let from = if have == ty.dims { from } else { self.fits_output(from, to, &ty)? };
+        self.effect(Op::NtCopy, &[to, from]);
+        Ok(x.clone())
+    }
+
+    /// The result of an operator with the sizes of the array it is written into, which must not be smaller.
+    fn fits_output(&mut self, from: ValueId, to: ValueId, ty: &TensorType) -> Result<ValueId, Diagnostic> {
+        let have = self.tensor(from).map_or(vec![], |t| t.dims.clone());
+        let template = format!(
+            "non-broadcastable output operand with shape {{shape {}}} doesn't match the broadcast shape {{shape {}}}",
+            ty.rank(),
+            have.len()
+        );
+        if have.len() != ty.rank() {
+            let always = self.constant(Const::Bool(true), Type::PYBOOL);
+            let sizes = self.shapes(&[to, from]);
+            self.raise_if(always, ExcClass::ValueError, &template, &sizes);
+            return self.broadcast_into(from, to);
+        }
+        let site = self.site(ExcClass::ValueError, template);
+        let refined = TensorType { dims: ty.dims.clone(), ..self.tensor(from).cloned().unwrap_or(ty.clone()) };
+        Ok(self.emit(Op::NtRefine { site }, &[from, to, from], Type::tensor(refined)))
+    }
+
+    /// `x[…]` with arrays of integers or bools.
+    pub(super) fn pick(&mut self, _t: ValueId, _parts: &[Part]) -> Result<Abs, Diagnostic> {
+        Err(self.refuse("indexing with arrays is not supported yet"))
+    }
+
+    /// `x[…] = v` with arrays of integers or bools.
+    pub(super) fn put(&mut self, _t: ValueId, _parts: &[Part], _v: &Abs) -> Result<(), Diagnostic> {
+        Err(self.refuse("indexing with arrays is not supported yet"))
+    }
+}
+
+/// Layout of an array seen with other sizes: repeated axes have no step of their own.
+pub(super) fn expanded_layout(from: &[Dim], to: &[Dim], layout: Layout) -> Layout {
+    let units = |dims: &[Dim]| dims.iter().filter(|d| **d == Dim::Const(1)).count();
+    let same_tail = to.len() >= from.len() && to[to.len() - from.len()..] == *from;
+    if same_tail && units(&to[..to.len() - from.len()]) == to.len() - from.len() { layout } else { Layout::A }
+}
+
+fn ufunc_name(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "add",
+        BinOp::Sub => "subtract",
+        BinOp::Mul => "multiply",
+        BinOp::Div => "divide",
+        BinOp::FloorDiv => "floor_divide",
+        BinOp::Mod => "remainder",
+        BinOp::Pow => "power",
+        BinOp::MatMul => "matmul",
+        BinOp::And => "bitwise_and",
+        BinOp::Or => "bitwise_or",
+        BinOp::Xor => "bitwise_xor",
+        BinOp::Shl => "left_shift",
+        BinOp::Shr => "right_shift",
+    }
+}

@@ -1,0 +1,384 @@
+//! Variables by place, exceptions, and loops over generators: what passes values through cells.
+
+use super::abs::{Abs, Cell, Exc, Iter, Shared};
+use super::turns::bind_results;
+use super::walk::{Env, Flow, Frame, Here};
+use super::{Infer, Sink};
+use std::sync::Arc;
+use weft_diag::Diagnostic;
+use weft_ir::attr::Const;
+use weft_ir::{ExcClass, Op, OpId, Site, Type, ValueId};
+
+impl Infer<'_> {
+    /// A variable by place. Its form is that of everything ever put into it.
+    pub(super) fn new_cell(&mut self, name: &str, init: &Abs) -> Result<Abs, Diagnostic> {
+        let key = self.key(u32::MAX);
+        let ty = match self.found.forms.get(&key) {
+            Some(known) => known[0].clone(),
+            None => self.ty_of(init),
+        };
+        let form = self.instantiate(&ty);
+        let mut values = vec![];
+        self.flatten(init, &form, &mut values)?;
+        let mut leaves = vec![];
+        for v in values {
+            let held = Type::Cell(Arc::new(self.out.ty(v).clone()));
+            leaves.push(self.emit(Op::CellNew, &[v], held));
+        }
+        Ok(Abs::Cell(Shared(Arc::new(Cell { name: name.into(), key, ty, form, leaves }))))
+    }
+
+    pub(super) fn get_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
+        let value = self.read_cell(cell)?;
+        self.assigned(&value)
+    }
+
+    pub(super) fn set_cell(&mut self, value: &Abs, cell: &Abs) -> Result<(), Diagnostic> {
+        let Abs::Cell(cell) = cell else { return Err(self.internal("no cell to write to")) };
+        let cell = cell.0.clone();
+        let here = self.ty_of(value);
+        let joined = self.join(&cell.ty, &here)?;
+        if joined != cell.ty {
+            self.found.forms.insert(cell.key, vec![joined]);
+            return Err(self.restart());
+        }
+        let mut values = vec![];
+        self.flatten(value, &cell.form, &mut values)?;
+        for (v, &leaf) in values.into_iter().zip(&cell.leaves) {
+            self.effect(Op::CellSet, &[v, leaf]);
+        }
+        Ok(())
+    }
+
+    // ---- exceptions --------------------------------------------------------------------------
+
+    pub(super) fn walk_try(&mut self, py: Here<'_>, op: OpId, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+        let data = py.func.op(op).clone();
+        let mut regions = vec![];
+        let mut falls = false;
+        for &region in &data.regions {
+            let target = self.out.new_region();
+            let refined = self.refined.clone();
+            let flow = self.inside(target, |s| s.walk_region(py, region, &mut env.clone()))?;
+            self.refined = refined;
+            match flow {
+                Flow::Yield(_) => {
+                    falls = true;
+                    self.inside(target, |s| s.terminate(Op::Yield, &[]));
+                }
+                Flow::Left => {}
+                Flow::Return(value) => self.inside(target, |s| s.leave(value))?,
+            }
+            regions.push(target);
+        }
+        self.builder().op(Op::ScfTry, &[], &[], &regions);
+        if falls {
+            return Ok(None);
+        }
+        self.unreachable();
+        Ok(Some(Flow::Left))
+    }
+
+    /// In a handler: whether the exception is one of these.
+    pub(super) fn catch(&mut self, classes: &Abs) -> Result<Abs, Diagnostic> {
+        let mut wanted = vec![];
+        let list = match classes {
+            Abs::Tuple(items) => items.clone(),
+            one => vec![one.clone()],
+        };
+        for class in list {
+            match class {
+                Abs::ExceptionClass(Exc { class, user: None }) => wanted.extend(
+                    ExcClass::ALL.iter().enumerate().filter(|(_, c)| c.is_a(class)).map(|(k, _)| k as u32),
+                ),
+                Abs::ExceptionClass(_) => {
+                    return Err(self.refuse("catching an exception class of your own is not supported yet"));
+                }
+                other => {
+                    let message = "catching classes that do not inherit from BaseException is not allowed";
+                    return Err(self.typing(message).label(self.describe(&other)));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        Ok(Abs::Value(self.emit(Op::ScfCatch { classes: wanted }, &[], Type::PYBOOL)))
+    }
+
+    /// `raise x`, or the handled exception again.
+    pub(super) fn raise(&mut self, exception: Option<&Abs>) -> Result<(), Diagnostic> {
+        let (exc, args) = match exception {
+            None | Some(Abs::Caught) => {
+                self.terminate(Op::ScfReraise, &[]);
+                return Ok(());
+            }
+            Some(Abs::ExceptionClass(exc)) => (*exc, vec![]),
+            Some(Abs::Exception(exc, args)) => (*exc, args.clone()),
+            Some(other) => {
+                return Err(self.typing("exceptions must derive from BaseException").label(self.describe(other)));
+            }
+        };
+        let mut template = String::new();
+        let mut values = vec![];
+        match args.as_slice() {
+            [] => {}
+            [one] => self.show(one, "", &mut template, &mut values)?,
+            _ => {
+                return Err(self
+                    .refuse("an exception with several arguments is not supported in compiled code yet")
+                    .help("give it one message: raise ValueError(f\"…\")"));
+            }
+        }
+        if values.len() > Site::MAX_ARGS {
+            return Err(self.refuse("a message with so many values is not supported"));
+        }
+        let site = self.site(exc.class, template);
+        self.sites[site as usize].user = exc.user;
+        self.terminate(Op::Raise { site }, &values);
+        Ok(())
+    }
+
+    /// Adds a value to a message: text, and slots for what is known at run time only.
+    pub(super) fn show(
+        &mut self,
+        a: &Abs,
+        spec: &str,
+        template: &mut String,
+        values: &mut Vec<ValueId>,
+    ) -> Result<(), Diagnostic> {
+        let escape = |text: &str| text.replace('{', "{{").replace('}', "}}");
+        match a {
+            Abs::Const(Const::Str(s)) if spec.is_empty() => template.push_str(&escape(s)),
+            Abs::Format(parts, items) => {
+                for (k, part) in parts.iter().enumerate() {
+                    template.push_str(&escape(part));
+                    if let Some((item, spec)) = items.get(k) {
+                        self.show(item, spec, template, values)?;
+                    }
+                }
+            }
+            Abs::Const(Const::None) => template.push_str("None"),
+            Abs::Const(Const::Bool(b)) if spec.is_empty() => template.push_str(if *b { "True" } else { "False" }),
+            Abs::Const(Const::Int(v)) if spec.is_empty() => template.push_str(&v.to_string()),
+            Abs::Tuple(items) if spec.is_empty() || spec == "!r" => {
+                template.push('(');
+                for (k, item) in items.iter().enumerate() {
+                    if k > 0 {
+                        template.push_str(", ");
+                    }
+                    self.show(item, "!r", template, values)?;
+                }
+                template.push_str(if items.len() == 1 { ",)" } else { ")" });
+            }
+            a => {
+                let ty = self.type_of(a).filter(Type::is_scalar);
+                let Some(ty) = ty else {
+                    let what = self.describe(a);
+                    return Err(self.refuse(format!("{what} in a message is not supported yet")).help("show a number of it"));
+                };
+                let kind = match (&ty, ty.scalar_dtype()) {
+                    (_, Some(weft_ir::DType::Bool)) => "b",
+                    (Type::Num(weft_ir::DType::F32), _) => "f32",
+                    (_, Some(d)) if d.is_float() => "f",
+                    (_, Some(weft_ir::DType::U64)) => "u",
+                    (_, Some(d)) if d.is_int() => "i",
+                    _ => return Err(self.refuse("a complex number in a message is not supported yet")),
+                };
+                template.push('{');
+                template.push_str(kind);
+                template.push_str(spec);
+                template.push('}');
+                values.push(self.materialise(a)?);
+            }
+        }
+        Ok(())
+    }
+
+    // ---- generators --------------------------------------------------------------------------
+
+    /// A loop over what produces items by running: what the loop carries goes into cells, and each item runs the loop's
+    /// body where it is produced.
+    pub(super) fn walk_generated(
+        &mut self,
+        py: Here<'_>,
+        op: OpId,
+        iter: &Abs,
+        inits: &[Abs],
+        env: &mut Env,
+    ) -> Result<Option<Flow>, Diagnostic> {
+        let data = py.func.op(op).clone();
+        let mut cells = vec![];
+        for (k, init) in inits.iter().enumerate() {
+            self.path.extend([op.0, k as u32]);
+            let cell = self.new_cell("", init);
+            self.path.truncate(self.path.len() - 2);
+            cells.push(cell?);
+        }
+        // The loop itself is a block that `break` leaves; each item is a block that `continue` leaves.
+        let region = self.out.new_region();
+        let first_exit = self.exits;
+        let sink = Sink { py: py.clone(), op, cells: cells.clone(), env: env.clone(), frame: self.frames.len() - 1 };
+        let (flow, target) = self.in_loop(region, |s| {
+            s.sinks.push(sink);
+            let flow = s.produce(iter);
+            s.sinks.pop();
+            flow
+        })?;
+        let end = match flow {
+            Flow::Yield(_) => Some(vec![]),
+            Flow::Left => None,
+            Flow::Return(_) => return Err(self.internal("a generator that returns")),
+        };
+        // Values are in the cells already.
+        let breaks = target.breaks.into_iter().map(|mut exit| {
+            exit.values.clear();
+            exit
+        });
+        let Some(_) = self.finish_block(region, first_exit, end, breaks.collect())? else {
+            return Ok(Some(Flow::Left));
+        };
+        let mut results = vec![];
+        for cell in &cells {
+            results.push(self.read_cell(cell)?);
+        }
+        bind_results(&data, results, env);
+        Ok(None)
+    }
+
+    /// What a cell holds, assigned or not.
+    fn read_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
+        let Abs::Cell(cell) = cell else { return Err(self.internal("no cell")) };
+        let cell = cell.0.clone();
+        let mut values = vec![];
+        for &leaf in &cell.leaves {
+            let Type::Cell(held) = self.out.ty(leaf).clone() else { return Err(self.internal("a cell of nothing")) };
+            values.push(self.emit(Op::CellGet, &[leaf], (*held).clone()));
+        }
+        Self::rebuild(&cell.form, &mut values.into_iter()).ok_or_else(|| self.internal("a cell"))
+    }
+
+    /// Runs a generator: every item goes to the innermost sink.
+    fn produce(&mut self, iter: &Abs) -> Result<Flow, Diagnostic> {
+        let Abs::Iter(it) = iter else { return Err(self.internal("no generator")) };
+        match &**it {
+            Iter::Generator(generator) => {
+                let generator = generator.0.clone();
+                let frame = Frame::new(generator.scope.clone(), &generator.py);
+                self.frames.push(frame);
+                let flow = self.walk_region(&generator.py, generator.region, &mut generator.env.clone());
+                self.frames.pop();
+                flow
+            }
+            Iter::Filter(f, inner) => self.produce_filtered(f, inner),
+            _ => Err(self.internal("no generator")),
+        }
+    }
+
+    /// `filter(f, it)` over something with a length.
+    fn produce_filtered(&mut self, f: &Abs, inner: &Abs) -> Result<Flow, Diagnostic> {
+        let len = self.iter_len(inner)?;
+        let zero = self.constant(Const::Int(0), Type::PYINT);
+        let one = self.constant(Const::Int(1), Type::PYINT);
+        let hi = self.pyint(&len)?;
+        let region = self.out.new_region();
+        let index = self.out.new_value(Type::PYINT);
+        self.out.regions[region.index()].args.push(index);
+        self.ranges.insert(index, super::abs::SIZE);
+        let refined = self.refined.clone();
+        self.level += 1;
+        let walked = self.inside(region, |s| -> Result<(), Diagnostic> {
+            let item = s.item_at(inner, &Abs::Value(index))?;
+            let keep = match f {
+                Abs::Const(Const::None) => item.clone(),
+                f => s.call(f, std::slice::from_ref(&item), &[])?,
+            };
+            let keep = s.truth(&keep)?;
+            let keep = s.materialise(&keep)?;
+            let (yes, no) = (s.out.new_region(), s.out.new_region());
+            s.inside(yes, |s| -> Result<(), Diagnostic> {
+                if s.emit_item(&item)?.is_none() {
+                    s.terminate(Op::Yield, &[]);
+                }
+                Ok(())
+            })?;
+            s.inside(no, |s| s.terminate(Op::Yield, &[]));
+            s.builder().op(Op::ScfIf, &[keep], &[], &[yes, no]);
+            s.terminate(Op::Yield, &[]);
+            Ok(())
+        });
+        self.level -= 1;
+        self.refined = refined;
+        walked?;
+        self.builder().op(Op::ScfFor, &[zero, hi, one], &[], &[region]);
+        Ok(Flow::Yield(vec![]))
+    }
+
+    /// One item of the generator that is running: the body of the loop that goes through it.
+    pub(super) fn emit_item(&mut self, item: &Abs) -> Result<Option<Flow>, Diagnostic> {
+        let Some(sink) = self.sinks.pop() else { return Err(self.internal("an item for nobody")) };
+        // The body belongs to the function that has the loop.
+        let inner = self.frames.split_off(sink.frame + 1);
+        let done = self.consume(&sink, item);
+        self.frames.extend(inner);
+        self.sinks.push(sink);
+        done
+    }
+
+    fn consume(&mut self, sink: &Sink, item: &Abs) -> Result<Option<Flow>, Diagnostic> {
+        let data = sink.py.func.op(sink.op).clone();
+        let region = self.out.new_region();
+        let first_exit = self.exits;
+        self.level += 1;
+        let refined = self.refined.clone();
+        let flow = self.inside(region, |s| -> Result<Option<Vec<Abs>>, Diagnostic> {
+            let mut carried = vec![];
+            for cell in &sink.cells {
+                carried.push(s.read_cell(cell)?);
+            }
+            match s.walk_body_region(&sink.py, &data, item.clone(), carried, &sink.env)? {
+                Flow::Yield(values) => Ok(Some(values)),
+                Flow::Left => Ok(None),
+                Flow::Return(value) => s.leave(value).map(|()| None),
+            }
+        });
+        self.refined = refined;
+        self.level -= 1;
+        let end = flow?;
+        let target = self.frames.last_mut().and_then(|f| f.targets.last_mut());
+        let (mut continues, breaks) = match target {
+            Some(t) => {
+                let fresh = t.breaks.iter().position(|e| e.number > first_exit).unwrap_or(t.breaks.len());
+                (std::mem::take(&mut t.continues), fresh..t.breaks.len())
+            }
+            None => return Err(self.internal("a loop that is gone")),
+        };
+        // Before an exit, what it brings goes into the cells.
+        for k in breaks {
+            let exit = self.frames.last().and_then(|f| f.targets.last()).map(|t| t.breaks[k].clone());
+            if let Some(exit) = exit {
+                self.inside(exit.region, |s| s.put_cells(&sink.cells, &exit.values))?;
+            }
+        }
+        for exit in &mut continues {
+            self.inside(exit.region, |s| s.put_cells(&sink.cells, &exit.values))?;
+            exit.values.clear();
+        }
+        let end = match end {
+            Some(values) => {
+                self.inside(region, |s| s.put_cells(&sink.cells, &values))?;
+                Some(vec![])
+            }
+            None => None,
+        };
+        // Where nothing comes back from this item, what follows it in the generator is dead.
+        let falls = self.finish_block(region, first_exit, end, continues)?.is_some();
+        Ok(if falls { None } else { Some(Flow::Left) })
+    }
+
+    fn put_cells(&mut self, cells: &[Abs], values: &[Abs]) -> Result<(), Diagnostic> {
+        for (cell, value) in cells.iter().zip(values) {
+            self.set_cell(value, cell)?;
+        }
+        Ok(())
+    }
+}

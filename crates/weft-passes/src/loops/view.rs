@@ -1,0 +1,141 @@
+//! Views, other sizes, and checked indices: descriptors change, no element is touched.
+
+use super::Lower;
+use super::array::Array;
+use weft_ir::attr::CmpOp;
+use weft_ir::{Dim, Op, OpId, TensorType, Type, ValueId};
+
+impl Lower<'_> {
+    fn result_type(&self, id: OpId) -> TensorType {
+        let v = self.r.src.op(id).results[0];
+        self.r.src.ty(v).as_tensor().cloned().expect("the verifier has checked that the result is an array")
+    }
+
+    /// The owner word of a view of an array. What this function allocated is known to be a block.
+    fn view_owner(&mut self, of: &Array) -> ValueId {
+        if self.allocated.contains(&of.owner) {
+            return of.owner;
+        }
+        let owner = self.r.b().value(Op::MemViewOwner, &[of.owner], Type::Owner);
+        if let Some(&root) = self.roots.get(&of.owner) {
+            self.roots.insert(owner, root);
+        }
+        owner
+    }
+
+    /// `nt.view`.
+    pub fn view(&mut self, id: OpId, axes: &[i32]) {
+        let data = self.r.src.op(id).clone();
+        let a = self.array(data.operands[0]).clone();
+        let ty = self.result_type(id);
+        let parts: Vec<ValueId> = data.operands[1..].iter().map(|&v| self.r.get(v)).collect();
+        let mut offset: Option<ValueId> = None;
+        for (axis, part) in parts.chunks(2).enumerate() {
+            if self.constant_int(part[0]) == Some(0) {
+                continue;
+            }
+            let mut b = self.r.b();
+            let bytes = b.value(Op::Mul, &[part[0], a.strides[axis]], Type::I64);
+            offset = Some(offset.map_or(bytes, |sum| b.value(Op::Add, &[sum, bytes], Type::I64)));
+        }
+        let mem_ty = self.r.dst.ty(a.mem).clone();
+        let mem = offset.map_or(a.mem, |by| self.r.b().value(Op::MemOffset, &[a.mem, by], mem_ty));
+        let owner = self.view_owner(&a);
+        let sizes = ty.dims.iter().map(|&d| self.size(d)).collect();
+        let mut strides = vec![];
+        for &axis in axes {
+            let Ok(axis) = usize::try_from(axis) else {
+                strides.push(self.r.b().i64(0));
+                continue;
+            };
+            let step = parts[2 * axis + 1];
+            strides.push(match self.constant_int(step) {
+                Some(1) => a.strides[axis],
+                _ => self.r.b().value(Op::Mul, &[step, a.strides[axis]], Type::I64),
+            });
+        }
+        let ty = TensorType { place: a.ty.place.clone(), ..ty };
+        self.arrays.insert(data.results[0], Array { ty, mem, owner, sizes, strides });
+    }
+
+    /// `nt.expand`: sizes that are 1 get the stride 0; others are compared.
+    pub fn expand(&mut self, id: OpId, site: u32) {
+        let data = self.r.src.op(id).clone();
+        let a = self.array(data.operands[0]).clone();
+        let ty = self.result_type(id);
+        let skip = ty.rank() - a.ty.rank();
+        let mut differ: Option<ValueId> = None;
+        let mut strides = vec![self.r.b().i64(0); skip];
+        for (k, &have) in a.ty.dims.iter().enumerate() {
+            let want = ty.dims[skip + k];
+            if have == want {
+                strides.push(a.strides[k]);
+                continue;
+            }
+            if have == Dim::Const(1) {
+                strides.push(self.r.b().i64(0));
+                continue;
+            }
+            let (n, m) = (self.size(have), self.size(want));
+            let mut b = self.r.b();
+            let ne = b.value(Op::Cmp { is: CmpOp::Ne }, &[n, m], Type::BOOL);
+            if matches!(have, Dim::Const(_)) {
+                strides.push(a.strides[k]);
+                differ = Some(differ.map_or(ne, |d| b.value(Op::Or, &[d, ne], Type::BOOL)));
+                continue;
+            }
+            let (one, zero) = (b.i64(1), b.i64(0));
+            let unit = b.value(Op::Cmp { is: CmpOp::Eq }, &[n, one], Type::BOOL);
+            let wide = b.value(Op::Cmp { is: CmpOp::Ne }, &[n, one], Type::BOOL);
+            let bad = b.value(Op::And, &[ne, wide], Type::BOOL);
+            strides.push(b.value(Op::Select, &[unit, zero, a.strides[k]], Type::I64));
+            differ = Some(differ.map_or(bad, |d| b.value(Op::Or, &[d, bad], Type::BOOL)));
+        }
+        if let Some(differ) = differ {
+            let shapes: Vec<ValueId> = data.operands[1..].iter().flat_map(|&v| self.array(v).sizes.clone()).collect();
+            self.raise_when(differ, site, &shapes);
+        }
+        let sizes = ty.dims.iter().map(|&d| self.size(d)).collect();
+        let owner = self.view_owner(&a);
+        let ty = TensorType { place: a.ty.place.clone(), ..ty };
+        self.arrays.insert(data.results[0], Array { ty, mem: a.mem, owner, sizes, strides });
+    }
+
+    /// `nt.reshape`: the same memory with the strides of other sizes.
+    pub fn reshape(&mut self, id: OpId) {
+        let data = self.r.src.op(id).clone();
+        let a = self.array(data.operands[0]).clone();
+        let ty = TensorType { place: a.ty.place.clone(), ..self.result_type(id) };
+        let sizes: Vec<ValueId> = ty.dims.iter().map(|&d| self.size(d)).collect();
+        let mut step = self.r.b().i64(ty.dtype.size() as i64);
+        let mut strides = vec![step; ty.rank()];
+        for k in (0..ty.rank()).rev() {
+            strides[k] = step;
+            // NumPy steps over an axis of size 0 as over one of size 1.
+            let mut b = self.r.b();
+            let one = b.i64(1);
+            let n = b.value(Op::Max, &[sizes[k], one], Type::I64);
+            step = b.value(Op::Mul, &[step, n], Type::I64);
+        }
+        let owner = self.view_owner(&a);
+        self.arrays.insert(data.results[0], Array { ty, mem: a.mem, owner, sizes, strides });
+    }
+
+    /// Raises `site` with these values when `bad` holds.
+    pub fn raise_when(&mut self, bad: ValueId, site: u32, values: &[ValueId]) {
+        let mut b = self.r.b();
+        let (raises, _) = b.region(|b| b.effect(Op::Raise { site }, values));
+        let (goes_on, _) = b.region(|b| b.effect(Op::Yield, &[]));
+        b.op(Op::ScfIf, &[bad], &[], &[raises, goes_on]);
+    }
+
+    /// The integer a new value is known to be.
+    pub fn constant_int(&self, v: ValueId) -> Option<i128> {
+        let ops = &self.r.dst.region(self.r.at).ops;
+        let def = ops.iter().rev().find(|&&op| self.r.dst.op(op).results.first() == Some(&v))?;
+        match self.r.dst.op(*def).op {
+            Op::Const { value: weft_ir::attr::Const::Int(n) } => Some(n),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Arguments that a specialisation is for: strings, types, and functions, which have no run-time form.
+//!
+//! Each decorated function numbers those it was called with; the number is in the dispatch key. Two functions are the
+//! same if they have the same code, globals, defaults and closed-over values, so that a lambda written in a call is
+//! compiled once.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+use crate::dispatcher::Dispatcher;
+use crate::guards::{cell_contents, same};
+use crate::resolve::{is_dtype, known_name};
+
+/// Such an argument.
+pub(crate) enum Constant {
+    /// A string.
+    Text(String),
+    /// A function or type Weft knows, by canonical name.
+    Known(String),
+    /// A Python function.
+    Function(Closure),
+}
+
+/// What makes a Python function what it is.
+pub(crate) struct Closure {
+    /// One of the functions that are this.
+    pub(crate) function: Py<PyAny>,
+    code: Py<PyAny>,
+    globals: Py<PyAny>,
+    defaults: [Py<PyAny>; 2],
+    cells: Vec<Option<Py<PyAny>>>,
+}
+
+/// The constants that one decorated function was called with.
+#[derive(Default)]
+pub(crate) struct Constants(Mutex<Vec<Constant>>);
+
+impl Constants {
+    fn all(&self) -> MutexGuard<'_, Vec<Constant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of an object, or `None` for one that cannot be an argument.
+    pub(crate) fn number(&self, object: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+        let py = object.py();
+        let Some(made) = describe(object)? else { return Ok(None) };
+        let mut all = self.all();
+        let is_same = |known: &Constant| match (known, &made) {
+            (Constant::Text(a), Constant::Text(b)) | (Constant::Known(a), Constant::Known(b)) => a == b,
+            (Constant::Function(a), Constant::Function(b)) => a.is_same(py, b),
+            _ => false,
+        };
+        let at = match all.iter().position(is_same) {
+            Some(at) => at,
+            None => {
+                all.push(made);
+                all.len() - 1
+            }
+        };
+        Ok(Some(at as u32))
+    }
+
+    /// The object behind a function's number; a text or a name for what is none.
+    pub(crate) fn get<T>(&self, number: u32, read: impl FnOnce(&Constant) -> T) -> Option<T> {
+        self.all().get(number as usize).map(read)
+    }
+
+    /// For the garbage collector.
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        let Ok(all) = self.0.try_lock() else { return Ok(()) };
+        for constant in all.iter() {
+            if let Constant::Function(closure) = constant {
+                visit.call(&closure.function)?;
+                visit.call(&closure.code)?;
+                visit.call(&closure.globals)?;
+                closure.defaults.iter().try_for_each(|d| visit.call(d))?;
+                closure.cells.iter().try_for_each(|c| visit.call(c))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn describe(object: &Bound<'_, PyAny>) -> PyResult<Option<Constant>> {
+    let py = object.py();
+    if object.is_exact_instance_of::<PyString>() {
+        return Ok(Some(Constant::Text(object.extract()?)));
+    }
+    if let Some(name) = known_name(py, object)? {
+        return Ok(Some(Constant::Known(name)));
+    }
+    if object.is_instance_of::<PyType>() || is_dtype(object) {
+        return Ok(None);
+    }
+    let plain = match object.cast::<Dispatcher>() {
+        Ok(jitted) => jitted.get().function().py_func.bind(py).clone(),
+        Err(_) => object.clone(),
+    };
+    if !is_function(&plain) {
+        return Ok(None);
+    }
+    let closure = plain.getattr("__closure__")?;
+    let cells = match closure.is_none() {
+        true => vec![],
+        false => closure.try_iter()?.map(|cell| Ok(cell_contents(&cell?).map(Bound::unbind))).collect::<PyResult<_>>()?,
+    };
+    Ok(Some(Constant::Function(Closure {
+        code: plain.getattr("__code__")?.unbind(),
+        globals: plain.getattr("__globals__")?.unbind(),
+        defaults: [plain.getattr("__defaults__")?.unbind(), plain.getattr("__kwdefaults__")?.unbind()],
+        cells,
+        function: object.clone().unbind(),
+    })))
+}
+
+/// Whether an object is a function written in Python.
+pub(crate) fn is_function(object: &Bound<'_, PyAny>) -> bool {
+    object.get_type().name().is_ok_and(|name| name == "function") && object.hasattr("__code__").unwrap_or(false)
+}
+
+impl Closure {
+    fn is_same(&self, py: Python<'_>, other: &Closure) -> bool {
+        let contents = |a: &Option<Py<PyAny>>, b: &Option<Py<PyAny>>| match (a, b) {
+            (Some(a), Some(b)) => same(a.bind(py), b.bind(py)),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        self.code.is(&other.code)
+            && self.globals.is(&other.globals)
+            && self.defaults.iter().zip(&other.defaults).all(|(a, b)| a.is(b))
+            && self.cells.len() == other.cells.len()
+            && self.cells.iter().zip(&other.cells).all(|(a, b)| contents(a, b))
+    }
+}
