@@ -42,6 +42,7 @@ bench: build ## Benchmarks, as ratios against peers in one run, to target/bench/
 
 fuzz: build ## Random array expressions against NumPy, then random IR at every stage, for SECONDS=60 each
 	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)
+	$(TEST_ENV) WEFT_STRESS_SECONDS=3600 $(PY) -m pytest -q tests/runtime/test_stress.py -k million
 	$(TEST_ENV) WEFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release -p weft-opt --test differential -- --nocapture
 
 fmt: setup ## Format Rust and Python

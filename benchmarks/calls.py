@@ -28,6 +28,17 @@ def add(a, b):
     return a + b
 
 
+def numbers(x, y):
+    return x + y
+
+
+FACTOR = 2.0
+
+
+def with_global(x):
+    return x * FACTOR
+
+
 def run() -> list[Result]:
     a, b, c = np.ones(8), np.ones(8), np.ones(8)
     cases: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
@@ -35,6 +46,9 @@ def run() -> list[Result]:
         ("one array", one, (a,)),
         ("three arrays", three, (a, b, c)),
         ("a + b of 8", add, (a, b)),
+        ("two floats", numbers, (1.5, 2.5)),
+        ("two NumPy floats", numbers, (np.float64(1.5), np.float64(2.5))),
+        ("a float and a global", with_global, (1.5,)),
     ]
     decorators: dict[str, Callable[..., Any]] = {"weft": weft.njit, "Python": lambda function: function}
     if version("numba"):

@@ -1,7 +1,8 @@
 """What the runtime costs on every device there is: launches, waits, allocations; and memory over many cycles.
 
-A launch from Python is compared with the driver's own `cuLaunchKernel` in a loop of machine code, turn by turn. Peers run in
-turns with it where they are installed. Each turn starts with nothing pending, and is short enough that no queue is full.
+A launch from Python is compared with the driver's own `cuLaunchKernel` in a loop of machine code, turn by turn. Peers
+run in turns with it where they are installed. Each turn starts with nothing pending, and is short enough that no queue
+is full.
 """
 
 import random

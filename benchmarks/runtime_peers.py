@@ -1,7 +1,7 @@
 """Launches and allocations of CuPy, Numba and Triton for `runtime.py`, where they are installed.
 
-`peers()` yields the name of each with what it runs and what ends it. One that is missing or fails is a sentence on stderr,
-not an error.
+`peers()` yields the name of each with what it runs and what ends it. One that is missing or fails is a sentence on
+stderr, not an error.
 """
 
 import sys
@@ -29,6 +29,7 @@ def cupy() -> dict[str, Peer]:
 
 def numba() -> dict[str, Peer]:
     import numba.cuda as cuda
+
     import numpy as np
 
     @cuda.jit

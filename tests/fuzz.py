@@ -43,7 +43,8 @@ def main() -> int:
         for name, run in runs.items():
             # Said first: a crash must leave its seed behind.
             print(f"\r{count} programs, seed {seed} ({name})\033[K", end="", file=sys.stderr, flush=True)
-            program = make(seed, options.depth, tensors=name.startswith("tensor"))
+            device = not name.endswith(("njit", "native"))
+            program = make(seed, options.depth, tensors=name.startswith("tensor"), device=device)
             outcome = run(program)
             count += 1
             refused += outcome.refused

@@ -15,7 +15,8 @@ from doors import function
 from support import same
 
 ULPS = 4
-DTYPES = ["bool", "int32", "int64", "float32", "float64"]
+DEVICE_DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
+DTYPES = [*DEVICE_DTYPES, "float16", "complex64", "complex128"]
 SHAPES = [
     [(3, 4), (4,), (1, 4), (3, 1), (1, 1), (1,), ()],
     [(7,), (1,), ()],
@@ -30,6 +31,9 @@ NUMBERS = ["{} - {}", "-{}", "{} // {}", "{} % {}", "abs({})", "np.abs({})", "+{
 BITS = ["{} & {}", "{} | {}", "{} ^ {}", "~{}"]
 SHIFTS = ["{} << ({} & 7)", "{} >> ({} & 15)"]
 ROUNDING = ["np.sin({})", "np.cos({})", "np.exp({})", "np.log({})", "np.sqrt({})", "{} ** {}"]
+# NumPy's arrays round products of complex numbers in their own way.
+COMPLEX = ["{} + {}", "{} - {}", "{} == {}", "{} != {}", "{} < {}", "{} >= {}", "-{}", "np.maximum({}, {})"]
+COMPLEX += ["np.where({} != 0, {}, {})", "{} - {}", "{} / {}"]
 KEEPING = ["-{}", "np.abs({})", "np.minimum({}, {})", "np.where({} > 1, {}, {})"]
 
 
@@ -77,10 +81,12 @@ def _array(rng: random.Random, dtype: str, shape: tuple[int, ...]) -> np.ndarray
     whole = tuple(n * abs(step) for n, step in zip(shape, steps))
     if dtype == "bool":
         array = numbers.random(whole) < 0.5
-    elif dtype.startswith("int"):
+    elif dtype.startswith(("int", "uint")):
         array = numbers.integers(-9, 10, whole).astype(dtype)
         if rng.random() < 0.2 and array.size:
             array = np.where(numbers.random(whole) < 0.2, np.iinfo(dtype).min, array).astype(dtype)
+    elif dtype.startswith("complex"):
+        array = (np.round(numbers.normal(size=whole), 1) + 1j * numbers.integers(-2, 3, whole)).astype(dtype)
     else:
         array = np.round(numbers.normal(scale=4, size=whole), 2).astype(dtype)
         if rng.random() < 0.3 and array.size:
@@ -91,20 +97,23 @@ def _array(rng: random.Random, dtype: str, shape: tuple[int, ...]) -> np.ndarray
     return array[tuple(slice(None, None, step) for step in steps)]
 
 
-def _arguments(rng: random.Random, tensors: bool) -> dict[str, Any]:
+def _arguments(rng: random.Random, tensors: bool, dtypes: list[str]) -> dict[str, Any]:
     family = rng.choice(SHAPES)
     arguments: dict[str, Any] = {}
     for name in "abc"[: rng.randint(1, 3)]:
-        arguments[name] = _array(rng, rng.choice(DTYPES), rng.choice(family))
+        arguments[name] = _array(rng, rng.choice(dtypes), rng.choice(family))
     if not tensors:
         scalars = [3, -2, 2.5, True, np.float32(1.5), np.int32(-7), np.int64(5), np.float64(0.75), np.bool_(True)]
+        scalars += [np.int8(-100), np.uint8(200), np.uint16(9), np.uint32(2**31), np.uint64(2**63 + 5)]
+        if "complex64" in dtypes:
+            scalars += [1.5 - 2j, np.complex64(0.5 + 1j), np.complex128(-3j), np.float16(0.1)]
         for name in "st"[: rng.randint(0, 2)]:
             arguments[name] = rng.choice(scalars)
     return arguments
 
 
-def _evaluate(node: Node, arguments: dict[str, Any]) -> Node | None:
-    """The node with its value; None where NumPy refuses, or where the result is of a dtype of later."""
+def _evaluate(node: Node, arguments: dict[str, Any], dtypes: list[str] = DTYPES) -> Node | None:
+    """The node with its value; None where NumPy refuses, or where the result is of another dtype."""
     try:
         node.value = eval(node.text, {"np": np} | arguments)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
@@ -112,7 +121,7 @@ def _evaluate(node: Node, arguments: dict[str, Any]) -> Node | None:
     if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
         return node if abs(node.value) < 2**40 else None
     dtype = getattr(node.value, "dtype", None)
-    return node if isinstance(node.value, bool) or str(dtype) in DTYPES else None
+    return node if isinstance(node.value, (bool, complex)) or str(dtype) in dtypes else None
 
 
 def _kind(value: Any) -> str:
@@ -126,6 +135,8 @@ def _leaf(rng: random.Random, arguments: dict[str, Any]) -> Node:
 
 def _templates(left: Node, right: Node) -> list[str]:
     kinds = _kind(left.value) + _kind(right.value)
+    if "c" in kinds:
+        return COMPLEX
     templates = list(ANY)
     if kinds != "bb":
         templates += NUMBERS
@@ -136,47 +147,53 @@ def _templates(left: Node, right: Node) -> list[str]:
     return templates
 
 
-def _grow(rng: random.Random, arguments: dict[str, Any], depth: int) -> Node:
+def _grow(rng: random.Random, arguments: dict[str, Any], depth: int, dtypes: list[str]) -> Node:
     if depth == 0 or rng.random() < 0.1:
         return _leaf(rng, arguments)
     for _ in range(20):
-        children = [_grow(rng, arguments, depth - 1) for _ in range(2)]
+        children = [_grow(rng, arguments, depth - 1, dtypes) for _ in range(2)]
         template = rng.choice(_templates(*children))
-        node = _fill(rng, template, children, arguments)
+        node = _fill(rng, template, children, arguments, dtypes)
         if node is not None:
             return node
     return _leaf(rng, arguments)
 
 
-def _fill(rng: random.Random, template: str, children: list[Node], arguments: dict[str, Any]) -> Node | None:
+def _fill(
+    rng: random.Random, template: str, children: list[Node], arguments: dict[str, Any], dtypes: list[str] = DTYPES
+) -> Node | None:
     holes = template.count("{}")
     children = [*children, _leaf(rng, arguments)][:holes]
+    # A third operand may bring complex numbers where the template is not for them.
+    if template not in COMPLEX and any(_kind(child.value) == "c" for child in children):
+        return None
     # Library functions of constants alone are not what this is about, and tensors have none.
     if "np." in template and not any(child.has_array for child in children):
         return None
-    return _evaluate(Node(template, children), arguments)
+    return _evaluate(Node(template, children), arguments, dtypes)
 
 
-def _round(rng: random.Random, node: Node, arguments: dict[str, Any]) -> Node:
+def _round(rng: random.Random, node: Node, arguments: dict[str, Any], dtypes: list[str]) -> Node:
     """A rounding function around an exact expression, inside things that keep its error small."""
-    made = _fill(rng, rng.choice(ROUNDING), [node, node], arguments)
+    made = _fill(rng, rng.choice(ROUNDING), [node, node], arguments, dtypes)
     if made is None or _kind(made.value) != "f":
         return node
-    kept = _fill(rng, rng.choice(KEEPING), [made, made], arguments)
+    kept = _fill(rng, rng.choice(KEEPING), [made, made], arguments, dtypes)
     # In a wider dtype the same error would be more ulps.
     wider = kept is None or np.asarray(kept.value).dtype != np.asarray(made.value).dtype
     return made if kept is None or wider or rng.random() < 0.5 else kept
 
 
-def make(seed: int, depth: int = 5, tensors: bool = False) -> Program:
-    """The program of a seed."""
+def make(seed: int, depth: int = 5, tensors: bool = False, device: bool = False) -> Program:
+    """The program of a seed; `device`: in the dtypes that every device has."""
+    dtypes = DEVICE_DTYPES if device else DTYPES
     rng = random.Random(seed)
     with np.errstate(all="ignore"):
         while True:
-            arguments = _arguments(rng, tensors)
-            root = _grow(rng, arguments, rng.randint(1, depth))
+            arguments = _arguments(rng, tensors, dtypes)
+            root = _grow(rng, arguments, rng.randint(1, depth), dtypes)
             if rng.random() < 0.4:
-                root = _round(rng, root, arguments)
+                root = _round(rng, root, arguments, dtypes)
             if root.children and root.has_array:
                 return Program(root, arguments)
 

@@ -29,6 +29,8 @@ def same(ours: Any, theirs: Any, ulps: int = ULPS) -> None:
     elif isinstance(theirs, np.generic):
         assert ours.dtype == theirs.dtype, f"dtype {ours.dtype} is not {theirs.dtype}"
         _close(np.asarray(ours), np.asarray(theirs), ulps)
+    elif isinstance(theirs, complex):
+        _close(np.asarray(ours), np.asarray(theirs), ulps)
     elif isinstance(theirs, float):
         near = math.isclose(ours, theirs, rel_tol=ulps * np.finfo(float).eps, abs_tol=ulps * 5e-324)
         assert near or (math.isnan(ours) and math.isnan(theirs)), f"{ours!r} is not {theirs!r}"
@@ -37,6 +39,9 @@ def same(ours: Any, theirs: Any, ulps: int = ULPS) -> None:
 
 
 def _close(ours: np.ndarray, theirs: np.ndarray, ulps: int) -> None:
+    if theirs.dtype.kind == "c" and ulps:
+        _close_complex(ours, theirs, ulps)
+        return
     if theirs.dtype.kind != "f":
         np.testing.assert_array_equal(ours, theirs)
         return
@@ -45,6 +50,16 @@ def _close(ours: np.ndarray, theirs: np.ndarray, ulps: int) -> None:
     with np.errstate(invalid="ignore", over="ignore"):
         unit = np.spacing(np.maximum(np.abs(theirs), np.finfo(theirs.dtype).tiny))
         wrong = ~((ours == theirs) | np.isnan(theirs) | (np.abs(ours - theirs) <= ulps * unit))
+    assert not wrong.any(), f"{ours[wrong][:5]} is not {theirs[wrong][:5]} within {ulps} ulps"
+
+
+def _close_complex(ours: np.ndarray, theirs: np.ndarray, ulps: int) -> None:
+    """Within ulps of the number's size: of a part that is small beside the other, fewer bits are right."""
+    finite = np.isfinite(theirs)
+    np.testing.assert_array_equal(np.isfinite(ours), finite)
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.maximum(np.abs(theirs), np.finfo(theirs.dtype).tiny)
+        wrong = finite & ~(np.abs(ours - theirs) <= ulps * np.spacing(size))
     assert not wrong.any(), f"{ours[wrong][:5]} is not {theirs[wrong][:5]} within {ulps} ulps"
 
 

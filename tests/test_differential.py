@@ -21,7 +21,7 @@ def test_random_expressions_give_numpys_answer(way):
     run = RUNS[way]
     refused = []
     for seed in SEEDS[way]:
-        program = make(seed, tensors="tensor" in way)
+        program = make(seed, tensors="tensor" in way, device="device" in way)
         outcome = run(program)
         if outcome.problem:
             small = shrink(program, lambda p: bool(run(p).problem))

@@ -98,7 +98,7 @@ def _compile(dispatcher: _core.Dispatcher, signature: Any) -> None:
     from weft import types
 
     given = types.parse(signature)
-    parameters = _parameters(dispatcher.py_func)
+    parameters = _parameters(_function("weft.njit", dispatcher))
     if len(given.arguments) != len(parameters):
         raise TypeError(
             f"the signature {signature} has {len(given.arguments)} arguments, and `{dispatcher.py_func.__name__}` has "
@@ -147,7 +147,7 @@ def njit(function: Any = None, /, *, source: str | None = None, **options: Any) 
     """Compiles a function for the types it is called with.
 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
-    has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`), or a list of them, is compiled for at once.
+    has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`) or a list of them is compiled for at once.
     Options: `parallel="auto"`, `boundscheck=True`, `nogil=None`, `cache=True`, `inline`.
     """
     _check_options("weft.njit", options)

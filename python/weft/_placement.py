@@ -45,8 +45,8 @@ class device_context:
 class placement:
     """`with weft.placement("context"):` lets arrays meet that share a context, though not a queue.
 
-    A call, a launch or a tensor operation then runs on the queue of its first array argument, which reads the others where
-    they are. `"queue"`, the rule everywhere else, refuses them. For this thread and this async task only.
+    A call, a launch or a tensor operation then runs on the queue of its first array argument, which reads the others
+    where they are. `"queue"`, the rule everywhere else, refuses them. For this thread and this async task only.
     """
 
     def __init__(self, rule: str) -> None:

@@ -7,8 +7,11 @@ microseconds.
 
 from __future__ import annotations
 
+import ast
+import io
 import linecache
 import opcode
+import re
 import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -18,6 +21,9 @@ from weft.errors import CompileError
 
 # Compiler flags that change what a text means (`from __future__ import annotations` and its like).
 _FUTURE_FLAGS = 0x1FE0000
+
+# Options of `python` that take a value, in the same argument or the next.
+_TAKES_VALUE = "XW"
 
 _OPERATORS = {
     number
@@ -51,7 +57,7 @@ def capture(function: FunctionType, source: str | None) -> Source:
     if source is not None:
         if not isinstance(source, str):
             raise TypeError(f"source= takes the text of the function, not {type(source).__name__}")
-        return Source(source.splitlines(keepends=True), f"<source of {function.__name__}>", True)
+        return Source(_lines(source), f"<source of {function.__name__}>", True)
     filename = code.co_filename
     # A file that was edited and imported again must not be read from the cache.
     linecache.checkcache(filename)
@@ -66,16 +72,31 @@ def capture(function: FunctionType, source: str | None) -> Source:
     return Source(lines, filename, False)
 
 
+def _lines(text: str) -> list[str]:
+    """Lines as Python counts them: form feeds and the like do not end one."""
+    return io.StringIO(text, newline=None).readlines()
+
+
 def _command_line() -> list[str]:
-    """The program of `python -c`."""
+    """The program of `python -c`, which may stand alone, among other options (`-Ic`) or before it (`-cpass`)."""
     arguments = iter(sys.orig_argv[1:])
     for argument in arguments:
-        if argument in ("-X", "-W", "--check-hash-based-pycs"):
+        if argument == "--check-hash-based-pycs":
             next(arguments, None)
-        elif not argument.startswith("-"):
+            continue
+        if not argument.startswith("-"):
             break
-        elif argument[1:2] != "-" and argument.endswith("c"):
-            return next(arguments, "").splitlines(keepends=True)
+        if argument.startswith("--"):
+            continue
+        for at, option in enumerate(argument[1:], 2):
+            if option == "c":
+                return _lines(argument[at:] or next(arguments, ""))
+            if option in _TAKES_VALUE:
+                if not argument[at:]:
+                    next(arguments, None)
+                break
+            if option == "m":
+                return []
     return []
 
 
@@ -88,6 +109,9 @@ def excerpt(function: FunctionType, source: Source) -> Excerpt:
     if source.given:
         text = "".join(source.lines)
         found = Excerpt(text, source.filename, 1, name, 0, 0)
+        outer = _compiled(_closed(code, text), code)
+        if outer is None:
+            return found  # the parser says what is wrong, with a caret in the right place
     else:
         first = code.co_firstlineno
         if first > len(source.lines):
@@ -95,33 +119,66 @@ def excerpt(function: FunctionType, source: Source) -> Excerpt:
         last = _last_line(code, source.lines)
         text = "".join(source.lines[first - 1 : last])
         found = Excerpt(text, source.filename, first, name, 1, 0)
-    _prove(code, found)
+        outer = _compiled(_closed(code, text), code)
+        if outer is None:
+            # Cut in the wrong place, as inside a string that is no code, or of a file that has changed.
+            text = "".join(source.lines[first - 1 : _last_line_by_parsing(code, source.lines)])
+            found = found._replace(text=text)
+            outer = _compiled(_closed(code, text), code)
+        if outer is None:
+            raise _changed(code, "it does not parse")
+    _prove(code, outer)
     return found
 
 
 def _lambda_excerpt(code: CodeType, source: Source) -> Excerpt:
+    """A lambda is found where its body begins, so that several may stand on a line."""
     text = "".join(source.lines)
     if source.given:
-        at = text.find("lambda")
-        if at < 0:
+        text = text.strip()
+        if "lambda" not in text:
             raise CompileError("source= for a lambda holds the text of a lambda")
-        line, start = text.count("\n", 0, at) + 1, text.rfind("\n", 0, at) + 1
-        return Excerpt(text, source.filename, 1, None, line, len(text[start:at].encode()))
-    # Where the body begins. Instructions that set up a frame have no width.
+    found = Excerpt(text, source.filename, 1, None, 1, 0)
+    outer = _compiled(text, code)
+    if outer is None:
+        if source.given:
+            return found  # the parser says what is wrong, with a caret in the right place
+        raise _changed(code, "the file does not parse")
+    candidates = [inner for inner in _nested(outer) if inner.co_name == code.co_name]
+    if not source.given:
+        here = (code.co_firstlineno, _begin(code))
+        candidates = [inner for inner in candidates if (inner.co_firstlineno, _begin(inner)) == here]
+    if not candidates:
+        raise _changed(code, f"line {code.co_firstlineno} holds no lambda there")
+    reasons = {inner: _difference(code, inner) for inner in candidates}
+    proved = [inner for inner, reason in reasons.items() if reason is None]
+    if not proved:
+        raise _changed(code, next(reason for reason in reasons.values() if reason))
+    begin = _begin(proved[0]) or _only_lambda(text, proved[0].co_firstlineno)
+    if begin is None:
+        raise CompileError(
+            f"which lambda of line {code.co_firstlineno} of {source.filename} is meant cannot be told, since there are "
+            "no column positions (python -X no_debug_ranges?): write it as a `def`"
+        )
+    return found._replace(line=begin[0], col=begin[1])
+
+
+def _begin(code: CodeType) -> tuple[int, int] | None:
+    """Where a lambda's body begins. Instructions that set up a frame have no width."""
     places = [
         (line, col)
         for line, end_line, col, end_col in code.co_positions()
         if line is not None and col is not None and (line, col) != (end_line, end_col)
     ]
-    if not places:
-        raise CompileError(
-            f"the lambda at {source.filename}:{code.co_firstlineno} has no column positions "
-            "(python -X no_debug_ranges?): write it as a `def`"
-        )
-    line, col = min(places)
-    if line > len(source.lines) or "lambda" not in text:
-        raise _changed(code, f"line {code.co_firstlineno} holds no lambda")
-    return Excerpt(text, source.filename, 1, None, line, col)
+    return min(places, default=None)
+
+
+def _only_lambda(text: str, line: int) -> tuple[int, int] | None:
+    """Where the body of the only lambda on a line begins."""
+    tree = _tree(text)
+    nodes = ast.walk(tree) if tree else ()
+    bodies = [node.body for node in nodes if isinstance(node, ast.Lambda) and node.lineno == line]
+    return (bodies[0].lineno, bodies[0].col_offset) if len(bodies) == 1 else None
 
 
 def _last_line(code: CodeType, lines: list[str]) -> int:
@@ -132,6 +189,27 @@ def _last_line(code: CodeType, lines: list[str]) -> int:
     while last < len(lines) and (not lines[last].strip() or _indent(lines[last]) > indent):
         last += 1
     return last
+
+
+def _last_line_by_parsing(code: CodeType, lines: list[str]) -> int:
+    """The last line of a `def`, by parsing all of the file."""
+    tree = _tree("".join(lines))
+    if tree is None:
+        raise _changed(code, "it does not parse")
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            if min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) == code.co_firstlineno:
+                return node.end_lineno or node.lineno
+    raise _changed(code, f"there is no `def {code.co_name}` there")
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        tree = compile(text, "<source>", "exec", flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError):
+        return None
+    assert isinstance(tree, ast.Module)
+    return tree
 
 
 def _lines_of(code: CodeType) -> Iterator[int]:
@@ -154,29 +232,35 @@ def _changed(code: CodeType, what: str) -> CompileError:
     )
 
 
-def _prove(code: CodeType, found: Excerpt) -> None:
-    """Compiles the text again and compares names, constants and nested code with the function's own."""
-    text = found.text
-    if text[:1].isspace() and not found.text.lstrip("\r\n")[:1].strip():
-        # The names of enclosing functions are variables of one here, so that they are closed over again.
-        free = ", ".join(name for name in code.co_freevars if name.isidentifier() and name != "__class__")
-        text = f"def enclosing({free}):\n{text}"
-    elif code.co_freevars:
-        free = ", ".join(name for name in code.co_freevars if name.isidentifier() and name != "__class__")
-        text = f"def enclosing({free}):\n" + "".join(f" {line}" for line in text.splitlines(keepends=True))
-    try:
-        outer = compile(text, found.filename, "exec", flags=code.co_flags & _FUTURE_FLAGS, dont_inherit=True)
-    except SyntaxError:
-        # The parser says it better, with a caret in the right place, unless the text was cut from a changed file.
-        if found.line == 0:
-            return
-        raise _changed(code, "it does not parse") from None
+def _prove(code: CodeType, outer: CodeType) -> None:
+    """Compares names, constants and nested code with those of the text compiled again."""
     candidates = [inner for inner in _nested(outer) if inner.co_name == code.co_name]
     if not candidates:
         raise _changed(code, f"there is no `def {code.co_name}` there")
     reasons = [_difference(code, candidate) for candidate in candidates]
     if None not in reasons:
         raise _changed(code, next(reason for reason in reasons if reason))
+
+
+def _closed(code: CodeType, text: str) -> str:
+    """The text of a function in one whose variables are those it closes over, so that it closes over them again."""
+    if not text[:1].isspace() and "nonlocal" not in text:
+        return text
+    free = ", ".join(name for name in code.co_freevars if name.isidentifier() and name != "__class__")
+    if not text[:1].isspace():
+        text = "".join(f" {line}" for line in text.splitlines(keepends=True))
+    return f"def enclosing({free}):\n{text}"
+
+
+def _compiled(text: str, code: CodeType) -> CodeType | None:
+    """The text compiled as the module of `code` was, or None if it does not parse. Notebooks may await anywhere."""
+    flags = code.co_flags & _FUTURE_FLAGS | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        compiled = compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    assert isinstance(compiled, CodeType)
+    return compiled
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -190,7 +274,7 @@ def _difference(code: CodeType, other: CodeType) -> str | None:
     """What tells two code objects apart, or None. Rewritten code (pytest's asserts) may hold more than its text."""
     count = code.co_argcount + code.co_kwonlyargcount
     parameters, others = code.co_varnames[:count], other.co_varnames[:count]
-    if parameters != others or other.co_argcount != code.co_argcount:
+    if [*map(_unmangled, parameters)] != [*map(_unmangled, others)] or _kinds(code) != _kinds(other):
         return f"its parameters were {', '.join(parameters)}"
     known = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
     rewritten = any(name.startswith("@py") for name in known)
@@ -212,6 +296,16 @@ def _difference(code: CodeType, other: CodeType) -> str | None:
         if reason := _difference(mine, theirs):
             return reason
     return None
+
+
+def _kinds(code: CodeType) -> tuple[int, int, int, int]:
+    """How many parameters of each kind there are; the flags say whether there are * and ** ones."""
+    return code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & 0x0C
+
+
+def _unmangled(name: str) -> str:
+    """A name as it is written: `_Box__x` is `__x` inside the class `Box`, which is not in sight."""
+    return re.sub(r"^_[^\W_]\w*?(?=__)", "", name)
 
 
 def _operators(code: CodeType) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Exceptions of compiled code, with a traceback entry at the user's own expression.
 
-In come a class, a message and a place; out comes the exception as if that expression had raised it. The entry is
-a frame of a stub whose only statement is a `raise`, compiled with the user's file name, lines and columns.
+In come a class, a message and places; out comes the exception as if that expression had raised it. An entry is a frame
+of a stub whose only statement is a `raise` or a call, compiled with the user's file name, lines and columns.
 """
 
 import ast
@@ -17,9 +17,9 @@ Place = tuple[str, int, int, int, int]
 
 
 @lru_cache(maxsize=256)
-def _stub(place: Place, function: str) -> CodeType:
+def _stub(statement: str, place: Place, function: str) -> CodeType:
     filename, line, end_line, column, end_column = place
-    module = ast.parse("def stub(): raise exception")
+    module = ast.parse(f"def stub(): {statement}")
     for node in ast.walk(module):
         if isinstance(node, (ast.stmt, ast.expr)):
             node.lineno, node.end_lineno = line, end_line
@@ -36,13 +36,19 @@ def _class(name: str) -> Any:
     return getattr(builtins, name, None) or getattr(errors, name)
 
 
-def exception(class_: Any, message: str, place: Place | None, function: str) -> BaseException:
-    """The exception `class_(message)`, raised at `place` in `function`. A class of ours or Python's is named by a str."""
+def exception(class_: Any, message: str, entries: list[tuple[Place, str]]) -> BaseException:
+    """The exception `class_(message)`, raised at the last of the entries, each of which called the next.
+
+    An entry is a place and the name of the function it is in. Classes of Python's and ours come as names.
+    """
     cls = _class(class_) if isinstance(class_, str) else class_
     made: BaseException = cls(message) if message else cls()
-    if place is None:
+    if not entries:
         return made
-    stub = FunctionType(_stub(place, function), {"exception": made})
+    place, function = entries[-1]
+    stub = FunctionType(_stub("raise exception", place, function), {"exception": made})
+    for place, function in reversed(entries[:-1]):
+        stub = FunctionType(_stub("callee()", place, function), {"callee": stub})
     try:
         stub()
     except BaseException as raised:

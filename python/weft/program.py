@@ -7,6 +7,8 @@
 
 Pointers take tensors, `weft.memory` objects and anything with `__sycl_usm_array_interface__`; None is the null pointer.
 Numbers are Python's where the program declares their type, and NumPy or ctypes scalars of exactly that type everywhere.
+`WorkGroupMemory(nbytes)` is local memory of each work-group: an argument for a pointer to local memory in OpenCL, and
+the size of a kernel's `extern .shared` memory in CUDA, where it is given beside the parameters.
 What does not fit the declaration is a TypeError. A launch runs where its memory lives, in order with other work on it.
 """
 
@@ -15,12 +17,13 @@ from __future__ import annotations
 from typing import Any
 
 from weft import _core
-from weft._core import Program
+from weft._core import Program, WorkGroupMemory
 from weft._core import ProgramKernel as Kernel
 
 __all__ = [
     "Kernel",
     "Program",
+    "WorkGroupMemory",
     "create_program_from_ptx",
     "create_program_from_source",
     "create_program_from_spirv",

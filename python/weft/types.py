@@ -125,17 +125,32 @@ complex128 = Scalar("complex128", "python", "complex128")
 none = Scalar("none", "none", "")
 void = none
 
-_NAMES: dict[str, Scalar] = {
-    **{
-        t.name: t
-        for t in (boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64)
-    },
-    **{t.name: t for t in (complex64, complex128, none)},
-    # Python's own names, and the short and C-like ones of Numba.
-    **{"bool": boolean, "int": int64, "float": float64, "complex": complex128, "None": none, "void": none},
-    **{"b1": boolean, "bool_": boolean, "intp": int64, "uintp": uint64, "double": float64, "intc": int32},
-    **{"i1": int8, "i2": int16, "i4": int32, "i8": int64, "u1": uint8, "u2": uint16, "u4": uint32, "u8": uint64},
-    **{"f2": float16, "f4": float32, "f8": float64, "c8": complex64, "c16": complex128, "byte": uint8},
+_SCALARS = (
+    *(boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
+    *(float16, float32, float64, complex64, complex128, none),
+)
+
+# Python's own names, and the short and C-like ones of Numba.
+_OTHER_NAMES = {
+    boolean: "bool b1 bool_",
+    int8: "i1",
+    int16: "i2",
+    int32: "i4 intc",
+    int64: "int i8 intp",
+    uint8: "u1 byte",
+    uint16: "u2",
+    uint32: "u4",
+    uint64: "u8 uintp",
+    float16: "f2",
+    float32: "f4",
+    float64: "float f8 double",
+    complex64: "c8",
+    complex128: "complex c16",
+    none: "None void",
+}
+
+_NAMES: dict[str, Scalar] = {t.name: t for t in _SCALARS} | {
+    name: t for t, names in _OTHER_NAMES.items() for name in names.split()
 }
 
 _PYTHON = {builtins.bool: boolean, int: int64, float: float64, complex: complex128, None: none, type(None): none}
@@ -147,10 +162,11 @@ def as_type(value: Any) -> Type:
         return value
     if isinstance(value, str):
         return _Parser(value).only_type()
-    if value is None or isinstance(value, type):
-        found = _PYTHON.get(value) or _NAMES.get(value.__name__)
-        if found:
-            return found
+    found = _PYTHON.get(value) if value is None or isinstance(value, type) else None
+    if found is None and isinstance(value, type):
+        found = _NAMES.get(value.__name__)
+    if found is not None:
+        return found
     raise TypeError(f"a signature is made of weft.types, not {value!r}")
 
 
@@ -163,11 +179,6 @@ def parse(signature: Any) -> Signature:
     if isinstance(signature, tuple):
         return Signature(None, tuple(as_type(argument) for argument in signature))
     raise TypeError(f"a signature is text, a type called with types, or a tuple of types, not {signature!r}")
-
-
-def is_signature(value: Any) -> bool:
-    """Whether the first argument of a decorator is a signature, or a list of them."""
-    return isinstance(value, (str, Signature, tuple)) or (isinstance(value, list) and all(map(is_signature, value)))
 
 
 def _layout(axes: tuple[Any, ...]) -> tuple[int, str]:
@@ -254,7 +265,7 @@ class _Parser:
         if name not in _NAMES:
             near = difflib.get_close_matches(name, _NAMES, 1)
             hint = f"; did you mean {near[0]}?" if near else f"; it is one of {', '.join(sorted(_NAMES))}"
-            raise self.error(f"{name!r} is no type{hint}" if name else "a type is missing here", at)
+            raise self.error(f"{name!r} is no type{hint}" if name.isidentifier() else "a type is missing here", at)
         scalar = _NAMES[name]
         if self.peek() != "[":
             return scalar

@@ -172,3 +172,58 @@ def test_pending_operations_do_not_see_later_writes(device):
     after = y + 1.0
     same(weft.tensor.asnumpy(before), np.ones(10))
     same(weft.tensor.asnumpy(after), np.arange(10.0) * 3.0 + 1.0)
+
+
+# spec: K1
+@pytest.mark.parametrize(("size", "local"), [(1000, (64,)), (1000, (7,)), (5, (64,)), (1000, ()), (1, (1,))])
+def test_a_local_size_need_not_divide_the_global_size(device, size, local):
+    a = weft.tensor.asarray(np.arange(float(size)), device=device)
+    b = weft.tensor.zeros(size, device=device)
+    scale[size, local](a, b, 3.0)
+    same(weft.tensor.asnumpy(b), np.arange(float(size)) * 3.0)
+
+
+# spec: K1
+def test_local_sizes_of_several_dimensions(device):
+    c = weft.tensor.zeros((4, 6, 10), device=device)
+    for local in [(1, 2, 8), (4, 4, 4), (3, 1, 1)]:
+        positions[c.shape, local](c)
+        same(weft.tensor.asnumpy(c), np.arange(240.0).reshape(4, 6, 10))
+    outside = weft.NdRange((4, 6, 10), (2, 3, 5))
+    weft.call_kernel(positions, outside, c)
+    same(weft.tensor.asnumpy(c), np.arange(240.0).reshape(4, 6, 10))
+
+
+# spec: K1
+def test_a_local_size_that_the_device_does_not_take(device):
+    if device == "native":
+        pytest.skip("work-groups of native launches are loops, of any size")
+    a = weft.tensor.zeros(10, device=device)
+    with pytest.raises(
+        weft.DeviceError, match=r"work-group \[1048576, 1, 1\] has 1048576 work-items; it can have 1 to"
+    ):
+        scale[10, (1 << 20,)](a, a, 1.0)
+    # It was asked for, and not just left out: the same launch with one that fits works.
+    scale[10, (2,)](a, a, 1.0)
+
+
+# spec: K1, D7
+def test_asynchronous_launches_take_and_return_events(device):
+    a = weft.tensor.asarray(np.arange(1000.0), device=device)
+    b, c = weft.tensor.zeros(1000, device=device), weft.tensor.zeros(1000, device=device)
+    other = weft.Queue(device)
+    m = weft.memory.DeviceMemory(1 << 20, queue=other)
+    first = weft.call_kernel_async(scale, weft.Range(1000), None, a, b, 2.0)
+    last = weft.call_kernel_async(scale, weft.NdRange(1000, 10), [first, other.fill(m, 1)], b, c, 5.0)
+    assert isinstance(first, weft.Event) and len(last.get_wait_list()) == 2
+    last.wait()
+    assert first.is_complete and last.execution_status == "complete"
+    same(weft.tensor.asnumpy(c), np.arange(1000.0) * 10.0)
+    x, y = np.arange(10.0), np.zeros(10)
+    with weft.device_context(device):
+        weft.call_kernel_async(scale, 10, first, x, y, 4.0)
+    same(y, x * 4.0)
+    with pytest.raises(TypeError, match=r"expected a weft\.Event or several, not int"):
+        weft.call_kernel_async(scale, 10, 5, a, b, 2.0)
+    with pytest.raises(TypeError, match=r"call_kernel_async launches a @weft\.kernel"):
+        weft.call_kernel_async(print, 10, None)

@@ -96,14 +96,13 @@ def test_v7_no_floating_point_warnings():
 
 
 # spec: N2
-def test_v8_division_of_large_ints():
-    f = jitted(["x / y"], "xy")
-    assert f(2**53, 3) == f.py_func(2**53, 3)
-    with pytest.raises(weft.UnsupportedError, match=r"2\*\*53"):
-        f(2**53 + 1, 3)
-    # float(x) says that rounding first is meant, which may differ in the last bit.
-    g = jitted(["float(x) / y"], "xy")
-    assert g(2**53 + 1, 3) == g.py_func(2**53 + 1, 3)
+def test_v8_parts_of_complex_arrays_are_copies():
+    f = jitted(["x.real", "x.imag"], "x")
+    x = np.array([1 + 2j, 3 - 4j])
+    for mine, other in zip(f(x), f.py_func(x)):
+        same(mine, other)
+        assert not np.shares_memory(mine, x)
+        assert np.shares_memory(other, x)
 
 
 # spec: K5
@@ -112,3 +111,41 @@ def test_v9_zero_divided_by_a_bool():
     x = np.array([0.72, -3.0])
     with np.errstate(all="ignore"):
         same(f(x), f.py_func(x))  # natively; Intel's OpenCL compiler gives 0 for nan
+
+
+# spec: N10
+def test_v10_arrays_that_are_not_aligned():
+    f = jitted(["x + 1"], "x")
+    x = np.zeros(9, np.uint8)[1:].view(np.float64)
+    same(f.py_func(x), (np.ones(1),))
+    with pytest.raises(weft.UnsupportedError, match=r"not aligned.*x.copy\(\)"):
+        f(x)
+    same(f(x.copy()), (np.ones(1),))
+
+
+# spec: N10
+def test_v11_the_base_of_a_part_of_a_new_array():
+    @weft.njit
+    def f(x):
+        y = x + 1
+        return y[1:]
+
+    x = np.zeros((3, 2))
+    ours, theirs = f(x), f.py_func(x)
+    same(ours, theirs)
+    assert ours.strides == theirs.strides
+    assert theirs.base.shape == (3, 2) and ours.base.shape == (6,)
+    ours.base[5] = 7
+    assert ours[1, 1] == 7
+
+
+# spec: N2
+def test_v12_items_of_a_list_have_one_type():
+    @weft.njit
+    def f(a, x):
+        a.append(x)
+        return [1, x]
+
+    ours, theirs = [1, 2], [1, 2]
+    assert repr((f(ours, 2.5), ours)) == "([1.0, 2.5], [1.0, 2.0, 2.5])"
+    assert repr((f.py_func(theirs, 2.5), theirs)) == "([1, 2.5], [1, 2, 2.5])"

@@ -35,11 +35,6 @@ NJIT = {
     "division by a constant zero": ("return 1 // 0", X),
     "augmented assignment to an array": ("x += 1\n    return x", X),
     "indexing in njit": ("return x[0]", X),
-    "a slice": ("return x[1:]", X),
-    "while": ("while True:\n        pass", X),
-    "a list": ("return [x, x]", X),
-    "a comprehension": ("return sum(v for v in x)", X),
-    "a nested function": ("def g():\n        return 1\n    return g()", X),
     "a keyword that is not there": ("return np.sin(x, out=x)", X),
     "a keyword with a typing error": ("return np.where(condition=x > 0, x=x, z=x)", X),
     "too few arguments": ("return np.minimum(x)", X),
@@ -49,11 +44,37 @@ NJIT = {
     "two types of one name": ("if c:\n        y = x\n    else:\n        y = 1\n    return y", X, True),
     "return under a condition": ("if c:\n        return x\n    return x + 1", X, True),
     "min of arrays": ("return min(x, x)", X),
-    "complex numbers": ("return x * 2j", X),
+    "complex numbers have no order": ("return x < 2j", 1j),
     "not in a kernel": ("return weft.get_global_id(0)", X),
-    "bool functions in half precision": ("return np.sin(x)", FLAGS),
-    "global": ("global z\n    return x", X),
-    "try": ("try:\n        return x\n    except ValueError:\n        return x", X),
+}
+STATEMENTS = {
+    "a global that is rebound": ("global z\n    z = x", X),
+    "a global that is augmented": ("global z\n    z += x", X),
+    "a with statement": ("with x:\n        pass", X),
+    "a class": ("class A:\n        pass", X),
+    "an import": ("import os", X),
+    "a generator function": ("yield x", X),
+    "a generator function that never yields": ("return x\n    yield", X),
+    "a nested generator": ("def g():\n        yield x\n    return g()", X),
+    "a nested function with decorators": ("@weft.njit\n    def g():\n        return 1\n    return g()", X),
+    "a nested coroutine": ("async def g():\n        pass", X),
+    "keywords of a nested function": ("def g(**k):\n        return k\n    return g()", X),
+    "an attribute that is set": ("x.a = 1", X),
+    "an attribute that is augmented": ("x.a += 1", X),
+    "an attribute that is deleted": ("del x.shape", X),
+    "an empty target": ("[] = x", X),
+    "a declaration of an attribute": ("x.a: int", X),
+    "an exception group": ("try:\n        pass\n    except* ValueError:\n        pass", X),
+    "a mapping pattern": ("match x:\n        case {'a': y}:\n            return y", X),
+    "a class pattern with attributes": ("match x:\n        case slice(start=1):\n            return 1", X),
+    "a dict": ("return {1: x}", X),
+    "a set": ("return {1, 2}", X),
+    "a set comprehension": ("return {v for v in x}", X),
+    "a dict comprehension": ("return {v: 1 for v in x}", X),
+    "a dict in a call": ("return np.sin(**x)", X),
+    "a computed format": ("raise ValueError(f'{x:{x}}')", X),
+    "bytes": ("return b'a'", X),
+    "a very large integer": ("return x + 1" + "0" * 40, X),
 }
 KERNEL = {
     "a kernel that returns a value": ("return 1", X),
@@ -91,7 +112,7 @@ def message(lines, arguments, decorator):
     return f"{type(caught.value).__name__}: {caught.value}"
 
 
-REFUSED = [("njit", NJIT), ("kernel", KERNEL)]
+REFUSED = [("njit", NJIT), ("njit", STATEMENTS), ("kernel", KERNEL)]
 
 
 def messages(decorator, programs):

@@ -161,3 +161,75 @@ def test_signals_end_waits(device):
         signal.signal(signal.SIGUSR1, before)
     q.wait()
     assert bytes(m)[0] in range(256)
+
+
+@weft.kernel
+def busy(a, n):
+    i = weft.get_global_id(0)
+    x = a[i]
+    for _ in range(n):
+        x = x * 0.999999 + 1e-6
+    a[i] = x
+
+
+class Stopped(Exception):
+    pass
+
+
+# spec: D8
+def test_ctrl_c_ends_the_wait_inside_a_launch_on_host_arrays(device):
+    if device == "native":
+        pytest.skip("native launches do not wait for a device")
+
+    def handler(number, frame):
+        raise Stopped
+
+    a = np.zeros(1)
+    rounds = 1_000_000
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with weft.device_context(device) as q:
+            busy[1](a, 10)
+            # Long enough that the signal comes in the middle.
+            while True:
+                start = time.monotonic()
+                busy[1](a, rounds)
+                took = time.monotonic() - start
+                if took > 1.5 or rounds > 10**11:
+                    break
+                rounds = int(rounds * max(2.0, min(20.0, 2.0 / max(took, 1e-3))))
+            a[:] = 7.0
+            killer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+            killer.start()
+            start = time.monotonic()
+            with pytest.raises(Stopped):
+                busy[1](a, rounds)
+            stopped_after = time.monotonic() - start
+            killer.join()
+            assert a[0] == 7.0, "what the host no longer waits for does not come back"
+            q.wait()
+            assert stopped_after < 0.8 * took, f"{stopped_after} s of {took} s"
+            # Everything goes on working.
+            b = np.zeros(1)
+            busy[1](b, 1)
+            assert b[0] == 1e-6
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+# spec: D5
+def test_events_that_nobody_keeps_do_not_add_up(queue):
+    content = np.ones(1 << 12, np.uint8)
+    m = memory.DeviceMemory(content.nbytes, queue=queue)
+
+    def seconds(count):
+        start = time.process_time()
+        for _ in range(count):
+            queue.memcpy_async(m, content)
+        took = time.process_time() - start
+        queue.wait()
+        return took
+
+    seconds(500)
+    few, many = min(seconds(500) for _ in range(3)), min(seconds(4000) for _ in range(2))
+    assert many < 40 * few + 0.2, "each event costs the same, however many are pending"

@@ -188,7 +188,7 @@ def test_wrong_arguments_are_type_errors_that_name_them_opencl(kernels):
             scale.launch(4, given)
     with pytest.raises(OverflowError, match=r"argument 3 \(`offset`\) is declared int32, and 2147483648 does not fit"):
         scale.launch(4, [out, x, 1.0, 2**31])
-    with pytest.raises(TypeError, match="local memory inside the kernel"):
+    with pytest.raises(TypeError, match=r"pass weft.program.WorkGroupMemory\(nbytes\)"):
         kernels("with_local").launch(1, [array([0], np.int32), 16])
     with pytest.raises(TypeError, match="bytes or a ctypes object"):
         kernels("vector").launch(1, [out, 1.0])
@@ -416,3 +416,67 @@ def test_ptx():
             program.create_program_from_ptx("cuda", bad)
     with pytest.raises(weft.DeviceError, match="takes PTX, not OpenCL C"):
         program.create_program_from_source("cuda", SOURCE)
+
+
+LOCAL = """
+kernel void reverse(global int *x, local int *scratch) {
+    int i = get_local_id(0), n = get_local_size(0), at = get_group_id(0) * n;
+    scratch[i] = x[at + i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x[at + i] = scratch[n - 1 - i];
+}
+"""
+
+SHARED_PTX = """
+.version 7.0
+.target sm_52
+.address_size 64
+.extern .shared .align 4 .b8 scratch[];
+.visible .entry reverse(.param .u64 x) {
+    .reg .u32 %r<10>;
+    .reg .u64 %d<6>;
+    ld.param.u64 %d1, [x];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %ctaid.x;
+    mad.lo.u32 %r4, %r3, %r2, %r1;
+    mul.wide.u32 %d2, %r4, 4;
+    add.u64 %d3, %d1, %d2;
+    ld.global.u32 %r5, [%d3];
+    mov.u32 %r6, scratch;
+    shl.b32 %r7, %r1, 2;
+    add.u32 %r8, %r6, %r7;
+    st.shared.u32 [%r8], %r5;
+    bar.sync 0;
+    sub.u32 %r7, %r2, %r1;
+    sub.u32 %r7, %r7, 1;
+    shl.b32 %r7, %r7, 2;
+    add.u32 %r8, %r6, %r7;
+    ld.shared.u32 %r5, [%r8];
+    st.global.u32 [%d3], %r5;
+    ret;
+}
+"""
+
+
+# spec: D6
+def test_local_memory_is_an_argument(device):
+    if device == "native":
+        pytest.skip("native takes no programs")
+    opencl = device == "opencl"
+    make = program.create_program_from_source if opencl else program.create_program_from_ptx
+    reverse = make(device, LOCAL if opencl else SHARED_PTX).get_kernel("reverse")
+    numbers = np.arange(640, dtype=np.int32)
+    for n in (64, 32):
+        x = tensor.asarray(numbers, device=device)
+        reverse.launch(weft.NdRange(640, n), [x, program.WorkGroupMemory(4 * n)], sync=True)
+        same(tensor.asnumpy(x), numbers.reshape(-1, n)[:, ::-1].ravel())
+    with pytest.raises(weft.DeviceError, match=r"1073741824 bytes of local memory; a work-group on .* has \d+"):
+        reverse.launch(weft.NdRange(64, 64), [x, program.WorkGroupMemory(1 << 30)])
+    if opencl:
+        with pytest.raises(TypeError, match=r"takes 2 arguments .* and 1 were given"):
+            reverse.launch(64, [x])
+    assert program.WorkGroupMemory(5).nbytes == 5
+    for bad in (0, -1, 1.5, "4", None):
+        with pytest.raises(ValueError, match="a number of bytes above zero"):
+            program.WorkGroupMemory(bad)

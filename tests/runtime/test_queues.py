@@ -173,3 +173,19 @@ def test_another_queue_of_a_device_may_copy_its_memory(device):
         out = np.empty(1 << 20, np.uint8)
         b.memcpy(out, m)
         assert out.min() == out.max() == k
+
+
+# spec: D3
+def test_prefetched_memory_keeps_its_content(q):
+    content = np.arange(100_000, dtype=np.uint32)
+    for kind in (memory.SharedMemory, memory.DeviceMemory, memory.HostMemory):
+        m = kind(content.nbytes, queue=q)
+        copied = q.memcpy_async(m, content)
+        moved = q.prefetch(m, wait_for=copied)
+        assert len(moved.get_wait_list()) == 1
+        assert q.prefetch(m, 4096, sync=True).is_complete and copied.is_complete
+        moved.wait()
+        assert np.frombuffer(m.tobytes(), np.uint32).tolist() == content.tolist()
+    q.prefetch(weft.tensor.ones(10, queue=q, usm_type="shared")).wait()
+    with pytest.raises(TypeError, match="memory of the host alone stays there"):
+        q.prefetch(content)

@@ -1,9 +1,11 @@
 """Many threads, many cycles, and the end of the interpreter. Bounded to seconds."""
 
 import gc
+import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -13,6 +15,10 @@ from support import OTHER
 from weft import memory
 
 THREADS = 8
+
+# `make fuzz` gives the million cycles all the time they need.
+MILLION = 1_000_000
+MOST_SECONDS = float(os.environ.get("WEFT_STRESS_SECONDS", "15"))
 
 
 def in_threads(work):
@@ -161,3 +167,55 @@ print("end")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "end\n" and not done.stderr
+
+
+# spec: D4, D7
+def test_a_million_cycles_take_no_memory(device):
+    q = weft.Queue(device)
+    x = weft.tensor.zeros(16, queue=q)
+    launch = add_one[16]
+
+    def batch(count):
+        for _ in range(count):
+            m = memory.DeviceMemory(1000, queue=q)
+            launch(x)
+            del m
+        q.wait()
+
+    for _ in range(5):
+        batch(1000)
+    gc.collect()
+    before, done, end = resident(), 0, time.monotonic() + MOST_SECONDS
+    while done < MILLION and time.monotonic() < end:
+        batch(1000)
+        done += 1000
+    gc.collect()
+    assert resident() - before < 8 << 20, f"after {done} cycles"
+    assert weft.tensor.asnumpy(x)[0] == 5000 + done
+    assert done == MILLION or MOST_SECONDS < 60
+
+
+# spec: D4
+def test_an_idle_process_uses_no_processor_time():
+    script = """
+import resource, time
+import numpy as np, weft
+
+@weft.njit
+def wave(x):
+    return np.sin(x) * 2.0
+
+x = np.arange(4_000_000.0)
+for _ in range(3):
+    wave(x)
+def used():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+time.sleep(0.2)
+before = used()
+time.sleep(1.0)
+print(used() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.01

@@ -307,3 +307,77 @@ def test_contexts_that_cannot_be(device):
     if device != "cuda" and weft.Device(device).max_compute_units > 1:
         with pytest.raises(TypeError, match="say which"):
             weft.Queue(weft.Context(parts_of(device)[:2]))
+
+
+@weft.njit
+def subtract(x, y):
+    return x - y
+
+
+def near_queues(device: str) -> list[Any]:
+    """Two queues that are not equal and share a context."""
+    if device == "cuda":
+        return [weft.Queue(device), weft.Queue(device, profiling=True)]
+    parts = parts_of(device)
+    shared = weft.Context([parts[0], parts[-1] if len(parts) > 1 else weft.Device(device)])
+    return [weft.Queue(shared, one) for one in shared.devices]
+
+
+# spec: C3, B3
+def test_arrays_that_share_a_context_meet_where_that_is_asked_for(device):
+    here, there = near_queues(device)
+    x, y = tensor.asarray(X, queue=here), tensor.asarray(X * 3.0, queue=there)
+    apart = tensor.asarray(X, queue=weft.Queue(device, in_order=False)) if device == "cuda" else None
+    far = tensor.asarray(X, device="native" if device != "native" else weft.devices("opencl")[0])
+    for meet in (lambda: subtract(x, y), lambda: x - y, lambda: twice[X.size](x, y)):
+        with pytest.raises(weft.ExecutionPlacementError, match="different queues"):
+            meet()
+    with weft.placement("context") as rule:
+        assert repr(rule) == "weft.placement('context')"
+        for z, home, expected in [
+            (subtract(x, y), here, -2.0 * X),
+            (subtract(y, x), there, 2.0 * X),
+            (x - y, here, -2.0 * X),
+            (y - (x + 1.0), there, 2.0 * X - 1.0),
+        ]:
+            assert z.queue == home
+            assert np.array_equal(tensor.asnumpy(z), expected)
+        out = tensor.zeros(X.size, queue=there)
+        twice[X.size](x, out)
+        assert np.array_equal(tensor.asnumpy(out), 2.0 * X) and out.queue == there
+        if apart is not None:
+            assert subtract(x, apart).queue == here
+        with pytest.raises(weft.ExecutionPlacementError):
+            subtract(x, far)
+        with weft.placement("queue"), pytest.raises(weft.ExecutionPlacementError):
+            subtract(x, y)
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(raises_placement(lambda: x - y)))
+        other.start()
+        other.join()
+        assert seen == [True], "a rule is for the thread that set it"
+    assert raises_placement(lambda: x - y)
+    with pytest.raises(ValueError, match='"queue" or "context", not \'device\''):
+        weft.placement("device")
+
+
+def raises_placement(work: Any) -> bool:
+    try:
+        work()
+    except weft.ExecutionPlacementError:
+        return True
+    return False
+
+
+# spec: C3, D4
+def test_copies_within_a_context_do_not_go_by_way_of_the_host(device):
+    here, there = near_queues(device)
+    a = weft.memory.DeviceMemory(X.nbytes, queue=here)
+    b = weft.memory.DeviceMemory(X.nbytes, queue=there)
+    here.memcpy(a, X)
+    with weft.trace() as trace:
+        event = there.memcpy_async(b, a)
+        event.wait()
+    kinds = [(copy.name, copy.bytes) for copy in trace.copies]
+    assert kinds == [("host to host" if device == "native" else "device to device", X.nbytes)]
+    assert np.array_equal(np.frombuffer(b.tobytes()), X)

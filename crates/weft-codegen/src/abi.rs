@@ -38,7 +38,8 @@ impl ExcRecord {
     pub const RUNTIME: u32 = u32::MAX;
 
     /// The classes that errors of the runtime have for handlers.
-    pub const RUNTIME_CLASSES: [ExcClass; 3] = [ExcClass::MemoryError, ExcClass::KeyboardInterrupt, ExcClass::Exception];
+    pub const RUNTIME_CLASSES: [ExcClass; 3] =
+        [ExcClass::MemoryError, ExcClass::KeyboardInterrupt, ExcClass::Exception];
 }
 
 impl Default for ExcRecord {
@@ -129,7 +130,7 @@ pub struct RuntimeTable {
     pub drop_kept: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
 }
 
-/// A list: items of so many 8-byte words each, in one block of the host pool.
+/// A list: items of so many 8-byte words each, behind the header or in a block of their own.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ListHeader {
@@ -137,7 +138,7 @@ pub struct ListHeader {
     pub len: u64,
     /// Items that there is room for.
     pub capacity: u64,
-    /// Address of the first item; 0 where there is no room for any.
+    /// Address of the first item; in the header's own block while there is room.
     pub items: u64,
     /// Words of one item.
     pub words: u64,

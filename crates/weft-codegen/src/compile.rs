@@ -56,7 +56,7 @@ pub struct DeviceCode {
 pub fn compile_host(module: &IrModule, func: &str) -> Result<HostCode> {
     let func = module.func(func).ok_or_else(|| CodegenError::NoFunction(func.into()))?;
     guarded(|| {
-        with_host(module, func, |m, machine, unit| native::finish(m, machine, unit))
+        with_host(module, func, native::finish)
             .map(|object| HostCode { object })
     })
 }

@@ -30,6 +30,7 @@ pub mod abi;
 mod compile;
 pub mod error;
 mod helpers;
+mod reduce;
 mod libc_shim;
 pub mod llvm;
 mod lower;

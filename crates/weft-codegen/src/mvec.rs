@@ -68,7 +68,8 @@ pub(crate) fn is_scalar_symbol(name: &str) -> bool {
 /// Whether `name` is a libmvec routine of the table, in any width.
 pub(crate) fn is_vector_symbol(name: &str) -> bool {
     let Some((kind, function)) = name.strip_prefix("_ZGV").and_then(|rest| rest.split_once('_')) else { return false };
-    matches!(kind.as_bytes().first(), Some(b'b' | b'c' | b'd' | b'e')) && MathFn::ALL.iter().any(|f| f.by() == By::Vector && [64, 32].iter().any(|&bits| c_name(*f, bits) == function))
+    matches!(kind.as_bytes().first(), Some(b'b' | b'c' | b'd' | b'e'))
+        && MathFn::ALL.iter().any(|f| f.by() == By::Vector && [64, 32].iter().any(|&bits| c_name(*f, bits) == function))
 }
 
 /// The math functions that one native module calls.

@@ -1,6 +1,7 @@
 //! Running a function: one match per op.
 
 use crate::array::{Array, Memory, indices};
+use crate::list::Heap;
 use crate::scalar::{Scalar, binary, checked, compare, unary};
 use crate::value::{Failure, Pointer, Value};
 use std::cell::RefCell;
@@ -96,12 +97,14 @@ pub(crate) struct Frame<'m> {
     /// Whether any exception was handled so far.
     caught: bool,
     /// Memory that was made so far, at stage `loops`.
-    fresh: Vec<Memory>,
+    pub(crate) fresh: Vec<Memory>,
+    /// What memory of lists refers to.
+    pub(crate) heap: Rc<RefCell<Heap>>,
     /// How many calls this one is inside of.
     depth: usize,
 }
 
-type Done<T = ()> = Result<T, Failure>;
+pub(crate) type Done<T = ()> = Result<T, Failure>;
 
 impl<'m> Frame<'m> {
     fn new(m: &'m Module, f: &'m Func, args: Vec<Value>) -> Done<Frame<'m>> {
@@ -116,6 +119,7 @@ impl<'m> Frame<'m> {
             handled: vec![],
             caught: false,
             fresh: vec![],
+            heap: Rc::default(),
             depth: 0,
         };
         if args.len() != f.params().len() {
@@ -140,7 +144,7 @@ impl<'m> Frame<'m> {
     fn check_argument(&mut self, ty: &Type, arg: &Value) -> Done {
         let fits = match (ty, arg) {
             (Type::Mem(d, _), Value::Pointer(p)) => p.dtype == *d,
-            (Type::Owner, Value::Owner(_)) => true,
+            (Type::Owner, Value::Owner(_)) | (Type::Cell(_), Value::Cell(_)) => true,
             (_, Value::Scalar(s)) => ty.scalar_dtype() == s.dtype(),
             (Type::Tensor(t), Value::Array(a)) => {
                 t.dtype == a.dtype
@@ -293,7 +297,7 @@ impl<'m> Frame<'m> {
         if results.len() != data.results.len() {
             return Err(Failure::fault(format!("{} gave {} results", data.op.name(), results.len())));
         }
-        let binds = data.op.dialect() == "scf";
+        let binds = data.op.dialect() == "scf" || data.op == Op::ListGet;
         for (&v, value) in data.results.iter().zip(results) {
             if binds {
                 self.bind_sizes(v, &value);
@@ -364,6 +368,7 @@ impl<'m> Frame<'m> {
         let callee = self.m.func(function).ok_or_else(|| Failure::fault(format!("no function @{function}")))?;
         let mut frame = Frame::new(self.m, callee, self.operands(&self.f.op(id).operands)?)?;
         frame.depth = self.depth + 1;
+        frame.heap = self.heap.clone();
         if frame.depth > MAX_DEPTH {
             return Err(Failure::fault("calls are nested too deeply for the interpreter"));
         }
@@ -423,9 +428,19 @@ impl<'m> Frame<'m> {
                 let shape: Vec<i64> =
                     t.dims.iter().map(|d| if let Dim::Const(n) = d { *n as i64 } else { 0 }).collect();
                 let strides = vec![0; t.rank()];
-                vec![Value::Array(Array { memory: Memory::borrowed(vec![]), offset: 0, dtype: t.dtype, shape, strides })]
+                vec![Value::Array(Array {
+                    memory: Memory::borrowed(vec![]),
+                    offset: 0,
+                    dtype: t.dtype,
+                    shape,
+                    strides,
+                })]
             }
             op if op.dialect() == "nt" || matches!(op, Op::EnvTransfer { .. }) => self.nt(id)?,
+            op if op.dialect() == "list" => self.list(id)?,
+            Op::MemList { .. } | Op::MemReserve | Op::MemPointer | Op::MemKeep | Op::MemShare | Op::MemDrop => {
+                self.list_memory(id)?
+            }
             op if op.dialect() == "mem" => self.mem(id)?,
             Op::Bits => one(Scalar::from_bits(scalar(0)?.to_bits(), result_dtype()?)),
             op if matches!(op.dialect(), "arith" | "math") => match data.operands.len() {
@@ -483,6 +498,20 @@ impl<'m> Frame<'m> {
                 let p = pointer(0)?;
                 vec![Value::Scalar(Scalar::i64(p.memory.address() + p.offset))]
             }
+            Op::MemReduce { fold } => {
+                let (from, to) = (pointer(0)?, pointer(1)?);
+                let word = |i: usize| self.operand(id, i).and_then(Value::int);
+                let (n, stride, m, in_step, out_step) = (word(2)?, word(3)?, word(4)?, word(5)?, word(6)?);
+                let fastest = in_step == 0 || stride.abs() <= in_step.abs();
+                for k in 0..m {
+                    let mut get = |i: usize| {
+                        from.memory.load(from.offset + k * in_step + i as i64 * stride, from.dtype)
+                    };
+                    let v = crate::nt::reduce_line(*fold, n as usize, from.dtype, fastest, &mut get)?;
+                    to.memory.store(to.offset + k * out_step, v)?;
+                }
+                vec![]
+            }
             Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
             Op::MemRetain => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {
@@ -495,7 +524,7 @@ impl<'m> Frame<'m> {
                 let Value::Owner(memory) = self.operand(id, 0)? else {
                     return Err(Failure::fault("a release of no owner"));
                 };
-                memory.release()?;
+                self.release(memory)?;
                 vec![]
             }
             Op::MemNeed { mode, .. } => {
@@ -511,7 +540,7 @@ impl<'m> Frame<'m> {
         })
     }
 
-    fn made(&self, id: OpId, memory: Memory, offset: i64) -> Done<Vec<Value>> {
+    pub(crate) fn made(&self, id: OpId, memory: Memory, offset: i64) -> Done<Vec<Value>> {
         let Type::Mem(dtype, _) = *self.f.ty(self.f.op(id).results[0]) else {
             return Err(Failure::fault("the result is no pointer"));
         };

@@ -19,6 +19,7 @@
 pub mod array;
 pub mod complex;
 pub mod exec;
+pub mod list;
 mod math;
 mod nt;
 pub mod scalar;

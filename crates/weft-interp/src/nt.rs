@@ -2,10 +2,10 @@
 
 use crate::array::{Array, indices, strides_of};
 use crate::exec::{Flow, Frame};
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, binary, compare};
 use crate::value::{Failure, Value};
-use weft_ir::attr::Access;
-use weft_ir::{Layout, Op, OpId, TensorType, ValueId};
+use weft_ir::attr::{Access, CmpOp, Const, Fold};
+use weft_ir::{DType, Layout, Op, OpId, TensorType, ValueId, reduce};
 
 impl<'m> Frame<'m> {
     fn tensor_type(&self, v: ValueId) -> Result<&'m TensorType, Failure> {
@@ -103,6 +103,26 @@ impl<'m> Frame<'m> {
         Ok(Array { shape, strides, ..a.clone() })
     }
 
+    /// `nt.reduce`, in the order of [`weft_ir::reduce`].
+    fn reduce(&self, id: OpId, fold: Fold, axes: &[u32]) -> Result<Array, Failure> {
+        let a = self.operand(id, 0)?.array()?;
+        let t = self.tensor_type(self.f.op(id).results[0])?;
+        let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
+        let [axis] = axes else { return Err(Failure::fault("a reduction of more than one axis")) };
+        let axis = *axis as usize;
+        let inner = (0..a.shape.len()).rev().find(|&k| k != axis);
+        let fastest = inner.is_none_or(|k| a.strides[k] == 0 || a.strides[axis].abs() <= a.strides[k].abs());
+        for position in indices(&out.shape) {
+            let mut get = |i: usize| {
+                let mut at = position.clone();
+                at.insert(axis, i as i64);
+                a.load(&at)
+            };
+            out.store(&position, reduce_line(fold, a.shape[axis] as usize, a.dtype, fastest, &mut get)?)?;
+        }
+        Ok(out)
+    }
+
     /// Ops without regions.
     pub(crate) fn nt(&mut self, id: OpId) -> Result<Vec<Value>, Failure> {
         let data = self.f.op(id);
@@ -165,6 +185,7 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
             Op::NtItem => one(self.operand(id, 0)?.array()?.load(&[])?),
             Op::NtLoad { wrap } => {
@@ -189,5 +210,48 @@ impl<'m> Frame<'m> {
             }
             _ => return Err(Failure::fault("the interpreter does not know the op")),
         })
+    }
+}
+
+/// One reduction of `n` elements.
+pub(crate) fn reduce_line(
+    fold: Fold,
+    n: usize,
+    dtype: DType,
+    fastest: bool,
+    get: &mut dyn FnMut(usize) -> Result<Scalar, Failure>,
+) -> Result<Scalar, Failure> {
+    if let Fold::ArgMin | Fold::ArgMax = fold {
+        let is = if fold == Fold::ArgMin { CmpOp::Lt } else { CmpOp::Gt };
+        let nan = |v: Scalar| Ok::<bool, Failure>(compare(CmpOp::Ne, v, v)? == Scalar::Bool(true));
+        let (mut at, mut best) = (0, get(0)?);
+        for i in 1..n {
+            let v = get(i)?;
+            if !nan(best)? && (nan(v)? || compare(is, v, best)? == Scalar::Bool(true)) {
+                (at, best) = (i, v);
+            }
+        }
+        return Ok(Scalar::i64(at as i64));
+    }
+    let (op, identity) = match fold {
+        Fold::Sum => (Op::Add, Const::Float(-0.0)),
+        Fold::Prod => (Op::Mul, Const::Float(1.0)),
+        Fold::Any => (Op::Or, Const::Float(0.0)),
+        Fold::All => (Op::And, Const::Float(1.0)),
+        // Any order, from the first element on.
+        _ => {
+            let op = if fold == Fold::Min { Op::Min } else { Op::Max };
+            let mut best = get(0)?;
+            for i in 1..n {
+                best = binary(&op, best, get(i)?)?;
+            }
+            return Ok(best);
+        }
+    };
+    let identity = Scalar::from_const(&identity, DType::F64)?.cast(dtype)?;
+    let mut combine = |a: Scalar, b: Scalar| binary(&op, a, b);
+    match fastest {
+        true => reduce::along(n, dtype.size(), &identity, get, &mut combine),
+        false => reduce::across(n, &identity, get, &mut combine),
     }
 }

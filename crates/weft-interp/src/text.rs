@@ -207,6 +207,13 @@ pub fn print(v: &Value) -> String {
         Value::Pointer(_) => "a pointer".into(),
         Value::Owner(_) => "an owner".into(),
         Value::Cell(_) => "a cell".into(),
+        Value::List(items) => {
+            let row = |item: &Vec<Value>| match &item[..] {
+                [one] => print(one),
+                all => format!("({})", all.iter().map(print).collect::<Vec<_>>().join(", ")),
+            };
+            format!("[{}]", items.borrow().iter().map(row).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -233,7 +240,16 @@ mod tests {
 
     #[test]
     fn values_print_as_they_are_written() {
-        for text in ["f32[[1.0, 2.0], [3.0, NaN]]", "c128[(1.0, 2.0), (0.5, inf)]", "f16[0.5]", "i64[7].shape()", "f64[].shape(0, 3)", "bool(true)", "none", "c64(1.5, -0.0)"] {
+        for text in [
+            "f32[[1.0, 2.0], [3.0, NaN]]",
+            "c128[(1.0, 2.0), (0.5, inf)]",
+            "f16[0.5]",
+            "i64[7].shape()",
+            "f64[].shape(0, 3)",
+            "bool(true)",
+            "none",
+            "c64(1.5, -0.0)",
+        ] {
             assert_eq!(print(&Parser::new(text).value().unwrap()), text);
         }
     }

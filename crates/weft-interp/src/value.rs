@@ -1,6 +1,7 @@
 //! Values that programs compute with, and the two ways a run can fail.
 
 use crate::array::{Array, Memory};
+use crate::list::Items;
 use crate::scalar::Scalar;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,6 +29,8 @@ pub enum Value {
     Pointer(Pointer),
     /// An owner (stage `loops`) of memory, borrowed or counted.
     Owner(Memory),
+    /// A list (up to stage `fused`).
+    List(Rc<Items>),
     /// A variable that is read and written by place.
     Cell(Rc<RefCell<Value>>),
 }
@@ -51,6 +54,14 @@ impl Value {
         match self {
             Value::Array(a) => Ok(a),
             other => Err(Failure::fault(format!("{other:?} where an array belongs"))),
+        }
+    }
+
+    /// The list, or a fault.
+    pub fn list(&self) -> Result<Rc<Items>, Failure> {
+        match self {
+            Value::List(items) => Ok(items.clone()),
+            other => Err(Failure::fault(format!("{other:?} where a list belongs"))),
         }
     }
 

@@ -22,6 +22,7 @@ pub mod math;
 pub mod ops;
 pub mod print;
 pub mod read;
+pub mod reduce;
 pub mod rules;
 pub mod site;
 pub mod types;

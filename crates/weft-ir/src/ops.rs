@@ -354,7 +354,7 @@ ops! {
     Shr "arith.shr": 2 -> 1, regions 0, pure;
     /// Negation; integers wrap.
     Neg "arith.neg": 1 -> 1, regions 0, pure;
-    /// Absolute value; integers wrap; of a complex number its modulus, a float.
+    /// Absolute value; integers wrap.
     Abs "arith.abs": 1 -> 1, regions 0, pure;
     /// The complex number with this real and this imaginary part.
     Complex "arith.complex": 2 -> 1, regions 0, pure;
@@ -404,6 +404,9 @@ ops! {
     MemViewOwner "mem.view_owner": 1 -> 1, regions 0, pure;
     /// Adds one count to an owner.
     MemRetain "mem.retain": 1 -> 0, regions 0, writes;
+    /// `m` reductions of `n` elements each: operands are the elements, the results, `n`, the bytes from one element to the next,
+    /// `m`, and the bytes from one reduction's elements and results to the next one's. The order is that of [`crate::reduce`].
+    MemReduce "mem.reduce" { fold: Fold }: 7 -> 0, regions 0, reads writes;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

@@ -32,7 +32,7 @@ pub fn read_module(text: &str) -> Result<Module, ReadError> {
         u32::read(&mut r)?;
         r.expect("=")?;
         let class = ExcClass::from_name(r.word()?).ok_or_else(|| r.error("an exception class"))?;
-        m.sites.push(Site { class, template: r.string()?, span: Span::NONE, user: None });
+        m.sites.push(Site { class, template: r.string()?, span: Span::NONE, user: None, callers: vec![] });
     }
     while !r.at_end() {
         m.funcs.push(r.func()?);

@@ -68,6 +68,8 @@ pub struct Site {
     pub span: Span,
     /// An exception class of the user's, by its number in the resolver's table; `class` is then its builtin base.
     pub user: Option<u32>,
+    /// The calls of inlined functions that led here, outermost first.
+    pub callers: Vec<Span>,
 }
 
 impl Site {
@@ -77,7 +79,7 @@ impl Site {
     /// What is raised where functions call each other too deeply.
     pub fn recursion() -> Site {
         let template = "maximum recursion depth exceeded".into();
-        Site { class: ExcClass::RecursionError, template, span: Span::NONE, user: None }
+        Site { class: ExcClass::RecursionError, template, span: Span::NONE, user: None, callers: vec![] }
     }
 
     /// The message for the values a raise stored.
@@ -117,6 +119,7 @@ mod tests {
             template: "shapes {shape 1} {shape 2}: {i} and {f}".into(),
             span: Span::NONE,
             user: None,
+            callers: vec![],
         };
         assert_eq!(site.message(&[3, 4, 5, -7i64 as u64, 1.5f64.to_bits()]), "shapes (3,) (4,5): -7 and 1.5");
     }

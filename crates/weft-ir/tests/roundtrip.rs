@@ -163,7 +163,13 @@ fn func() -> impl Strategy<Value = Func> {
 
 fn module() -> impl Strategy<Value = Module> {
     let class = prop::sample::select(&ExcClass::ALL[..]);
-    let site = (class, any::<String>()).prop_map(|(class, template)| Site { class, template, span: Span::NONE, user: None });
+    let site = (class, any::<String>()).prop_map(|(class, template)| Site {
+        class,
+        template,
+        span: Span::NONE,
+        user: None,
+        callers: vec![],
+    });
     let stage = prop::sample::select(&Stage::ALL[..]);
     (stage, prop::collection::vec(site, 0..3), prop::collection::vec(func(), 1..3))
         .prop_map(|(stage, sites, funcs)| Module { stage, sites, funcs })

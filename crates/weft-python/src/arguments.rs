@@ -17,6 +17,7 @@ use weft_tensor::Tensor;
 
 use crate::function::Function;
 use crate::key::{Key, MAX_RANK, Word};
+use crate::lists::ListArgument;
 use crate::numpy::{Api, ArrayView, read_scalar, scalar_dtype};
 use crate::tensor::UsmNdarray;
 use crate::{errors, places};
@@ -39,6 +40,8 @@ pub(crate) struct Arguments {
     pub(crate) host_array: Option<usize>,
     /// Device arrays.
     pub(crate) tensors: SmallVec<[TensorArgument; 2]>,
+    /// Lists.
+    pub(crate) lists: SmallVec<[ListArgument; 1]>,
     /// What must live as long as the call and is not an argument.
     pub(crate) kept: SmallVec<[Py<PyAny>; 1]>,
 }
@@ -112,11 +115,22 @@ impl Arguments {
                 self.key.push(Word::weak(Weak::None));
                 return true;
             }
-            false
+            let Some(dtype) = scalar_dtype(object) else { return false };
+            let bits = read_scalar(object, dtype);
+            self.push_scalar(object, Word::strong(dtype), bits as u64);
+            // A c128 takes two slots.
+            if dtype == DType::C128 {
+                self.slots.push((bits >> 64) as u64);
+            }
+            true
         }
     }
 
-    unsafe fn push(
+    /// Reads one argument.
+    ///
+    /// # Safety
+    /// As for [`Arguments::read`].
+    pub(crate) unsafe fn push(
         &mut self,
         py: Python<'_>,
         k: usize,
@@ -158,19 +172,13 @@ impl Arguments {
             if ty == &raw mut ffi::PyTuple_Type {
                 return self.push_tuple(py, k, object, function, depth);
             }
+            if ty == &raw mut ffi::PyList_Type {
+                return self.push_list(py, object, name);
+            }
             if ty == &raw mut ffi::PyComplex_Type {
                 let (re, im) = (ffi::PyComplex_RealAsDouble(object), ffi::PyComplex_ImagAsDouble(object));
                 self.push_scalar(object, Word::weak(Weak::Complex), re.to_bits());
                 self.slots.push(im.to_bits());
-                return Ok(());
-            }
-            if let Some(dtype) = scalar_dtype(object) {
-                let bits = read_scalar(object, dtype);
-                self.push_scalar(object, Word::strong(dtype), bits as u64);
-                // A c128 takes two slots.
-                if dtype == DType::C128 {
-                    self.slots.push((bits >> 64) as u64);
-                }
                 return Ok(());
             }
             let bound = Bound::from_borrowed_ptr(py, object);
@@ -233,8 +241,10 @@ impl Arguments {
         depth: usize,
     ) -> PyResult<()> {
         if depth >= MAX_DEPTH {
-            let message =
-                format!("the argument `{}` has tuples inside each other more than {MAX_DEPTH} deep", function.parameters[k]);
+            let message = format!(
+                "the argument `{}` has tuples inside each other more than {MAX_DEPTH} deep",
+                function.parameters[k]
+            );
             return Err(errors::new(py, "UnsupportedError", message));
         }
         // SAFETY: an exact tuple, which keeps its parts alive.
@@ -253,10 +263,9 @@ impl Arguments {
     /// # Safety
     /// As for [`Arguments::read`].
     pub(crate) unsafe fn push_hidden(&mut self, object: *mut ffi::PyObject, word: Word) -> bool {
-        // SAFETY: passed on to the caller.
-        let Some(view) = (unsafe { ArrayView::new(object) }) else { return false };
         let (key, host_array) = (self.key.len(), self.host_array);
-        let taken = self.push_array(0, object, view);
+        // SAFETY: passed on to the caller.
+        let taken = unsafe { self.push_plain(0, object) };
         // It is not part of what was looked up.
         let same = taken && self.key.last() == Some(&word);
         self.key.truncate(key);
@@ -275,7 +284,7 @@ pub(crate) fn array_word(view: ArrayView<'_>) -> Option<Word> {
 
 impl Arguments {
     /// A device array: what is pending on it runs first.
-    fn push_tensor(
+    pub(crate) fn push_tensor(
         &mut self,
         py: Python<'_>,
         k: usize,
@@ -353,7 +362,6 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, name: &str) 
         return errors::new(py, "UnsupportedError", message);
     }
     let advice = match ty.as_str() {
-        "list" => format!(": pass np.array({name}), or tuple({name}) if its length is part of the program"),
         "dict" | "set" | "frozenset" => ": pass its values as arrays or tuples".to_owned(),
         "str" | "bytes" | "bytearray" => String::new(),
         _ if object.is_instance_of::<pyo3::types::PyTuple>() => format!(": pass tuple({name})"),
@@ -364,7 +372,7 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, name: &str) 
     };
     let message = format!(
         "the argument `{name}` is a {ty}; compiled functions take NumPy and Weft arrays, NumPy scalars, int, float, \
-         complex, bool, None, str, tuples of these, functions and dtypes{advice}"
+         complex, bool, None, str, tuples and lists of these, functions and dtypes{advice}"
     );
     errors::new(py, "TypingError", message)
 }

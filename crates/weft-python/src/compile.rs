@@ -7,8 +7,9 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use weft_diag::Diagnostic;
 use weft_ir::print::print_module;
-use weft_ir::{Func, Module, Op, Place, Stage, ValueId};
+use weft_ir::{Func, Module, Op, Place, Stage, Type, ValueId};
 use weft_passes::infer::{self, Door, FunctionRef, Param, UserFunction};
+use weft_passes::py::PyFunction;
 use weft_passes::{PassCx, pipeline};
 use weft_runtime::{Executable, Queue};
 
@@ -44,21 +45,21 @@ impl Request {
 /// Compiles `function` for a request.
 pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> PyResult<Specialisation> {
     let start = Instant::now();
-    let mut names = Names::new(py);
-    names.entry(function.py_func.bind(py), function.source.bind(py))?;
-    let (text, file) = names.text(FunctionRef::ENTRY)?;
-    let py_func = text.parse(file).map(Arc::new).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
-    let defaults = names.defaults(FunctionRef::ENTRY, &function.parameters);
-    let entry = UserFunction { name: function.name.clone(), py: py_func.clone(), defaults, file };
-    names.set_read(FunctionRef::ENTRY, Arc::new(entry));
-
-    let params = parameters(py, function, &request, &mut names)?;
-    let typed = infer::run_with(&py_func, &params, request.door.clone(), &mut names)
-        .map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    let mut names = Names::new(py, Some(&function.numbers));
+    let read = match read(py, function, &request, &mut names) {
+        // A number that is read at every call cannot stand where a constant must.
+        Err(_) if !names.guards.hidden.is_empty() => {
+            names = Names::new(py, None);
+            read(py, function, &request, &mut names)
+        }
+        read => read,
+    };
+    let Read { py_func, params, typed } = read?;
     let Names { mut guards, sources, names, exceptions, .. } = names;
-    guards.keep_arrays(&typed.hidden);
+    guards.keep_hidden(&typed.hidden);
     let results = typed.module.entry().results.clone();
     let written = written(typed.module.entry());
+    let written_lists = written_lists(&typed.module);
 
     let kernel_dims = match request.door {
         Door::Kernel { dims } => dims,
@@ -88,6 +89,8 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         results,
         written,
         returns: typed.returns,
+        lists: typed.lists,
+        written_lists,
         native: queue.is_native(),
         executable: Arc::new(executable),
         queue,
@@ -99,12 +102,32 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
     })
 }
 
+/// A function that was read and typed.
+struct Read {
+    py_func: Arc<PyFunction>,
+    params: Vec<Param>,
+    typed: infer::Output,
+}
+
+fn read<'py>(py: Python<'py>, function: &Function, request: &Request, names: &mut Names<'_, 'py>) -> PyResult<Read> {
+    names.entry(function.py_func.bind(py), function.source.bind(py))?;
+    let (text, file) = names.text(FunctionRef::ENTRY)?;
+    let py_func = text.parse(file).map(Arc::new).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    let defaults = names.defaults(FunctionRef::ENTRY, &function.parameters);
+    let entry = UserFunction { name: function.name.clone(), py: py_func.clone(), defaults, file };
+    names.set_read(FunctionRef::ENTRY, Arc::new(entry));
+    let params = parameters(py, function, request, names)?;
+    let typed = infer::run_with(&py_func, &params, request.door.clone(), names)
+        .map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    Ok(Read { py_func, params, typed })
+}
+
 /// What the arguments are, by the words of the key.
 fn parameters<'py>(
     py: Python<'py>,
     function: &Function,
     request: &Request,
-    names: &mut Names<'py>,
+    names: &mut Names<'_, 'py>,
 ) -> PyResult<Vec<Param>> {
     let mut words = Words { rest: &request.key, next: 0, place: &request.home };
     let mut failed = None;
@@ -159,6 +182,23 @@ fn written(entry: &Func) -> Vec<bool> {
     let params = entry.params();
     let known = stored.iter().all(|v| fresh.contains(v) || params.contains(v));
     params.iter().map(|p| !known || stored.contains(p)).collect()
+}
+
+/// Types of lists that a module changes.
+fn written_lists(module: &Module) -> Vec<Type> {
+    let mut types = vec![];
+    for func in &module.funcs {
+        func.walk(&mut |id| {
+            let data = func.op(id);
+            if let Op::ListSet | Op::ListPush | Op::ListTruncate = data.op {
+                let ty = func.ty(data.operands[0]);
+                if !types.contains(ty) {
+                    types.push(ty.clone());
+                }
+            }
+        });
+    }
+    types
 }
 
 enum CompileError {

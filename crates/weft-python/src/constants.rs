@@ -104,7 +104,9 @@ fn describe(object: &Bound<'_, PyAny>) -> PyResult<Option<Constant>> {
     let closure = plain.getattr("__closure__")?;
     let cells = match closure.is_none() {
         true => vec![],
-        false => closure.try_iter()?.map(|cell| Ok(cell_contents(&cell?).map(Bound::unbind))).collect::<PyResult<_>>()?,
+        false => {
+            closure.try_iter()?.map(|cell| Ok(cell_contents(&cell?).map(Bound::unbind))).collect::<PyResult<_>>()?
+        }
     };
     Ok(Some(Constant::Function(Closure {
         code: plain.getattr("__code__")?.unbind(),

@@ -13,10 +13,10 @@ use crate::compile::{Request, compile};
 use crate::function::Function;
 use crate::key::{Key, Word};
 use crate::placement::Placement;
-use crate::settings::{OffloadConflict, offload_conflict};
 use crate::run::Ran;
-use crate::specialisation::{Specialisation, Specialization};
+use crate::settings::{OffloadConflict, offload_conflict};
 use crate::signature::{describe, push_words};
+use crate::specialisation::{Specialisation, Specialization};
 use crate::vectorcall::{self, Vectorcall};
 use crate::{context, errors, run};
 
@@ -92,7 +92,7 @@ impl Dispatcher {
             return None;
         }
         call.key.push(Word::context(0));
-        let made = function.find(py, &call.key).filter(|made| made.native && made.guards.arrays.is_empty())?;
+        let made = function.find(py, &call.key).filter(|made| made.native && made.guards.hidden.is_empty())?;
         // SAFETY: passed on to the caller.
         Some((unsafe { run::run_on_host(py, function, made, &mut call) }, made))
     }

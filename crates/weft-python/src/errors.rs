@@ -9,8 +9,6 @@ use weft_diag::{Diagnostic, ErrorKind, Sources, Span, render};
 use weft_hal::HalError;
 use weft_runtime::{CallError, Raised, RuntimeError};
 
-
-
 /// A class of `weft.errors`.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -108,17 +106,21 @@ pub(crate) fn from_call(py: Python<'_>, error: &CallError, made: &Origin) -> PyE
     }
 }
 
-/// An exception that compiled code raised, with an entry for the user's expression in its traceback.
+/// An exception that compiled code raised, with an entry for the user's expression in its traceback, and one for each call
+/// that led there.
 fn from_raised(py: Python<'_>, raised: &Raised, made: &Origin) -> PyErr {
     let built = py.import("weft._traceback").and_then(|helper| {
-        let place = place(raised.span, &made.sources);
-        let function = made.names.get(raised.span.file as usize).or(made.names.first());
-        let function = function.map_or("?", String::as_str);
+        let spans = raised.callers.iter().chain([&raised.span]);
+        let entry = |&span: &Span| {
+            let function = made.names.get(span.file as usize).or(made.names.first());
+            Some((place(span, &made.sources)?, function.map_or("?", String::as_str)))
+        };
+        let entries: Vec<_> = spans.filter_map(entry).collect();
         let class = match raised.user.and_then(|k| made.exceptions.get(k as usize)) {
             Some(class) => class.bind(py).clone(),
             None => PyString::new(py, raised.class.name()).into_any(),
         };
-        helper.getattr("exception")?.call1((class, raised.message.as_str(), place, function))
+        helper.getattr("exception")?.call1((class, raised.message.as_str(), entries))
     });
     match built {
         Ok(exception) => PyErr::from_value(exception),

@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::constants::Constants;
+use crate::guards::Numbers;
 use crate::key::Word;
 use crate::specialisation::Specialisation;
 
@@ -23,6 +24,8 @@ pub(crate) struct Function {
     pub(crate) source: Py<PyAny>,
     /// Functions, types and strings among the arguments so far.
     pub(crate) constants: Constants,
+    /// Numbers that its names stood for.
+    pub(crate) numbers: Numbers,
     /// `parallel=False` was asked for.
     pub(crate) serial: bool,
     /// Whether to release the GIL; `None` decides by the work.
@@ -56,6 +59,7 @@ impl Function {
             source,
             parameters,
             constants: Constants::default(),
+            numbers: Numbers::default(),
             nogil,
             binder: PyOnceLock::new(),
             specialisations: Mutex::default(),
@@ -153,6 +157,7 @@ impl Function {
         visit.call(&self.py_func)?;
         visit.call(&self.source)?;
         self.constants.traverse(visit)?;
+        self.numbers.traverse(visit)?;
         // Nobody holds the lock for longer than a few instructions; if somebody does now, the next collection sees it.
         let Ok(specialisations) = self.specialisations.try_lock() else { return Ok(()) };
         // Shared ones are being looked at, by somebody who keeps them.

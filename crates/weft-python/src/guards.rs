@@ -4,12 +4,13 @@
 //! dictionary, an unchanged count is all that is looked at. Else each name is looked up, and must lead to the same
 //! object, or to an equal number.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+use weft_ir::Weak;
 
 use crate::arguments::array_word;
 use crate::key::Word;
@@ -78,6 +79,14 @@ impl Place {
         }
     }
 
+    fn clone_ref(&self, py: Python<'_>) -> Place {
+        match self {
+            Place::Cell(cell) => Place::Cell(cell.clone_ref(py)),
+            Place::Dict(dict, name) => Place::Dict(dict.clone_ref(py), name.clone_ref(py)),
+            Place::Attribute(object, name) => Place::Attribute(object.clone_ref(py), name.clone_ref(py)),
+        }
+    }
+
     pub(crate) fn is_same(&self, other: &Place) -> bool {
         match (self, other) {
             (Place::Cell(a), Place::Cell(b)) => a.is(b),
@@ -107,8 +116,8 @@ struct Names {
 pub(crate) struct Guards {
     dicts: Vec<Names>,
     others: Vec<(Place, Expected)>,
-    /// Arrays that compiled code reads without being given them, in the order of their parameters.
-    pub(crate) arrays: Vec<(Place, Word)>,
+    /// Arrays and numbers that compiled code reads without being given them, in the order of their parameters.
+    pub(crate) hidden: Vec<(Place, Word)>,
 }
 
 impl Guards {
@@ -133,10 +142,10 @@ impl Guards {
         }
     }
 
-    /// Keeps these of the arrays, in this order.
-    pub(crate) fn keep_arrays(&mut self, order: &[u32]) {
-        let mut found: Vec<Option<(Place, Word)>> = std::mem::take(&mut self.arrays).into_iter().map(Some).collect();
-        self.arrays = order.iter().filter_map(|&k| found.get_mut(k as usize).and_then(Option::take)).collect();
+    /// Keeps these of what is read, in this order.
+    pub(crate) fn keep_hidden(&mut self, order: &[u32]) {
+        let mut found: Vec<Option<(Place, Word)>> = std::mem::take(&mut self.hidden).into_iter().map(Some).collect();
+        self.hidden = order.iter().filter_map(|&k| found.get_mut(k as usize).and_then(Option::take)).collect();
     }
 
     /// Whether everything still is as it was.
@@ -144,7 +153,7 @@ impl Guards {
     pub(crate) fn hold(&self, py: Python<'_>) -> bool {
         self.dicts.iter().all(|d| d.hold(py))
             && self.others.iter().all(|(p, e)| e.holds(py, p.get(py).as_ref()))
-            && self.arrays.iter().all(|(p, word)| p.get(py).is_some_and(|array| word_of(&array) == Some(*word)))
+            && self.hidden.iter().all(|(p, word)| p.get(py).is_some_and(|object| word_of(&object) == Some(*word)))
     }
 
     /// For the garbage collector.
@@ -161,14 +170,53 @@ impl Guards {
             place.traverse(visit)?;
             object(expected)?;
         }
-        self.arrays.iter().try_for_each(|(place, _)| place.traverse(visit))
+        self.hidden.iter().try_for_each(|(place, _)| place.traverse(visit))
     }
 }
 
-/// The word of an array that compiled code can read without being given it.
+/// The word of an array or number that compiled code can read without being given it.
 pub(crate) fn word_of(object: &Bound<'_, PyAny>) -> Option<Word> {
     // SAFETY: a live object, under the GIL.
-    unsafe { ArrayView::new(object.as_ptr()) }.and_then(array_word)
+    match unsafe { ArrayView::new(object.as_ptr()) } {
+        Some(view) => array_word(view),
+        None if object.is_exact_instance_of::<PyFloat>() => Some(Word::weak(Weak::Float)),
+        None if object.is_exact_instance_of::<PyInt>() => {
+            object.extract::<i64>().is_ok().then_some(Word::weak(Weak::Int))
+        }
+        None => None,
+    }
+}
+
+/// How often the numbers that a function's names stand for have changed. One that goes on changing is read at every
+/// call instead of being compiled in.
+#[derive(Default)]
+pub(crate) struct Numbers(Mutex<Vec<(Place, Py<PyAny>, u32)>>);
+
+impl Numbers {
+    /// Notes what a name stands for now, and says how often that has changed.
+    pub(crate) fn changes(&self, place: &Place, object: &Bound<'_, PyAny>) -> u32 {
+        let py = object.py();
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.iter_mut().find(|(p, ..)| p.is_same(place)) {
+            Some((_, before, changes)) => {
+                if !same(before.bind(py), object) {
+                    *before = object.clone().unbind();
+                    *changes += 1;
+                }
+                *changes
+            }
+            None => {
+                seen.push((place.clone_ref(py), object.clone().unbind(), 0));
+                0
+            }
+        }
+    }
+
+    /// For the garbage collector.
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        let Ok(seen) = self.0.try_lock() else { return Ok(()) };
+        seen.iter().try_for_each(|(place, ..)| place.traverse(visit))
+    }
 }
 
 impl Names {
@@ -203,12 +251,10 @@ fn version(dict: &Bound<'_, PyDict>) -> u64 {
     let counted = COUNTED.get_or_init(|| {
         let probe = PyDict::new(dict.py());
         let mut seen = vec![];
-        let steps: [&dyn Fn() -> PyResult<()>; 4] = [
-            &|| probe.set_item("a", 1),
-            &|| probe.set_item("b", 2),
-            &|| probe.set_item("a", 3),
-            &|| probe.del_item("a"),
-        ];
+        let steps: [&dyn Fn() -> PyResult<()>; 4] =
+            [&|| probe.set_item("a", 1), &|| probe.set_item("b", 2), &|| probe.set_item("a", 3), &|| {
+                probe.del_item("a")
+            }];
         for step in steps {
             if step().is_err() {
                 return false;

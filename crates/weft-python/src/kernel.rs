@@ -19,6 +19,7 @@ use crate::function::Function;
 use crate::key::Word;
 use crate::placement::Placement;
 use crate::specialisation::Specialization;
+use crate::tensor::UsmNdarray;
 use crate::vectorcall::{ARGUMENTS_OFFSET, Vectorcall, enable_at, packed};
 use crate::{errors, run};
 
@@ -61,8 +62,17 @@ impl Kernel {
         let sizes = &size.global;
         let mut call = Arguments::default();
         call.slots.extend_from_slice(sizes);
-        // SAFETY: passed on to the caller.
-        unsafe { call.read(py, objects, function) }?;
+        for (k, &object) in objects.iter().enumerate() {
+            // SAFETY: passed on to the caller.
+            unsafe {
+                // Most arguments of kernels.
+                let borrowed = Bound::from_borrowed_ptr(py, object);
+                match borrowed.cast_exact::<UsmNdarray>() {
+                    Ok(tensor) => call.push_tensor(py, k, object, tensor.get())?,
+                    Err(_) => call.push(py, k, object, function, 0)?,
+                }
+            }
+        }
         let placement = Placement::of(py, function, &call)?;
         if let (Placement::Host, Some(k)) = (&placement, call.host_array) {
             return Err(self.no_place(py, k));

@@ -29,6 +29,7 @@ const WEAK: u64 = 3;
 const CONTEXT: u64 = 4;
 const TUPLE: u64 = 5;
 const CONSTANT: u64 = 6;
+const LIST: u64 = 7;
 
 const KIND: u32 = 0; // 4 bits
 const DTYPE: u32 = 4; // 4 bits
@@ -92,6 +93,11 @@ impl Word {
     /// A tuple of so many parts, whose words follow.
     pub(crate) fn tuple(parts: usize) -> Word {
         Word(TUPLE | (parts as u64) << UNITS)
+    }
+
+    /// A list; the word of its items follows, if anything is known of them.
+    pub(crate) fn list(known: bool) -> Word {
+        Word(LIST | u64::from(known) << UNITS)
     }
 
     /// What the specialisation is for, by its number in the function's table.
@@ -159,6 +165,8 @@ impl Words<'_> {
                 let parts = (0..word.bits(UNITS, 32)).map(|_| self.param(constant));
                 Param::Tuple(parts.collect::<Option<_>>()?)
             }
+            LIST if word.bits(UNITS, 32) == 0 => Param::List(None),
+            LIST => Param::List(Some(Box::new(self.param(constant)?))),
             CONSTANT => constant(word.bits(UNITS, 32) as u32)?,
             _ if word == Word::weak(Weak::None) => Param::Const(Const::None),
             _ => Param::Value(word.ty(&mut self.next, self.place)),

@@ -24,6 +24,7 @@ mod event;
 mod function;
 mod guards;
 mod kernel;
+mod lists;
 mod key;
 mod memory;
 mod numpy;
@@ -77,7 +78,7 @@ mod _core {
     #[pymodule_export]
     use super::places::{backend_reports, devices, null_device, null_faults, queue_of, set_default_device};
     #[pymodule_export]
-    use super::program::{Program, ProgramKernel, create_program};
+    use super::program::{Program, ProgramKernel, WorkGroupMemory, create_program};
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]

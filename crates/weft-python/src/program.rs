@@ -6,6 +6,8 @@
 mod arguments;
 mod grid;
 
+pub(crate) use arguments::WorkGroupMemory;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
@@ -131,6 +133,11 @@ impl Program {
 }
 
 impl ProgramKernel {
+    /// Whether local memory is no parameter of its kernels.
+    fn shared_apart(&self) -> bool {
+        self.queue.info().backend == weft_hal::BackendKind::Cuda
+    }
+
     fn note(&self, queue: u64, event: weft_hal::Event) {
         let mut last = lock(&self.last);
         match last.iter_mut().find(|(id, _)| *id == queue) {
@@ -151,7 +158,7 @@ impl ProgramKernel {
         let waits = wait_list(py, wait_for)?;
         border(py, || {
             let grid = grid::grid(&size, &*self.hal, self.groups.required, self.queue.info())?;
-            let mut call = arguments::Call::read(args, &*self.hal)?;
+            let mut call = arguments::Call::read(args, &*self.hal, self.shared_apart())?;
             let queue = call.place(py, &*self.hal, queue, &self.queue)?;
             let packed = call.pack(py)?;
             let mut events: SmallVec<[weft_hal::Event; 4]> = waits.iter().map(|e| e.get().inner().clone()).collect();
@@ -266,7 +273,7 @@ impl ProgramKernel {
     ) -> PyResult<Option<f64>> {
         let py = size.py();
         let grid = grid::grid(&grid::Size::read(size, None)?, &*self.hal, self.groups.required, self.queue.info())?;
-        let packed = arguments::Call::read(args, &*self.hal)?.pack(py)?;
+        let packed = arguments::Call::read(args, &*self.hal, self.shared_apart())?.pack(py)?;
         let (groups, local, fields) = (grid.groups, grid.local, &packed.fields);
         let launch = Launch { kernel: &self.hal, groups, local, args: &packed.bytes, fields };
         py.detach(|| self.queue.wait()).map_err(|e| errors::from_hal(py, &e))?;

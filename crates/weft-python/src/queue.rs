@@ -278,14 +278,36 @@ impl Queue {
         self.fill(memory, byte.into_pyobject(memory.py())?.as_any(), wait_for, sync)
     }
 
-    /// A hint that memory will be used here. Drivers move shared memory at first use; nothing else happens yet.
-    #[pyo3(signature = (memory, nbytes = None))]
-    fn prefetch(&self, memory: &Bound<'_, PyAny>, nbytes: Option<usize>) -> PyResult<Py<Event>> {
+    /// Asks for shared memory (its first `nbytes`) to be on the device before what is submitted later uses it. Memory of
+    /// other kinds, and all of a native queue's, stays where it is. Returns the event; with `sync`, complete.
+    #[pyo3(signature = (memory, nbytes = None, *, wait_for = None, sync = false))]
+    fn prefetch(
+        &self,
+        memory: &Bound<'_, PyAny>,
+        nbytes: Option<usize>,
+        wait_for: Option<&Bound<'_, PyAny>>,
+        sync: bool,
+    ) -> PyResult<Py<Event>> {
+        let py = memory.py();
+        let waits = wait_list(py, wait_for)?;
         let target = Target::readable(memory)?;
-        if let Some(bytes) = nbytes.filter(|&n| n > target.bytes()) {
+        let bytes = nbytes.unwrap_or_else(|| target.bytes());
+        if bytes > target.bytes() {
             return Err(PyValueError::new_err(format!("{bytes} bytes cannot be prefetched of {}", target.bytes())));
         }
-        Event::new(memory.py(), weft_hal::Event::ready(), vec![], vec![])
+        let Target::Buffer(buffer) = target else {
+            let text = "prefetch takes memory of weft.memory or a tensor: memory of the host alone stays there";
+            return Err(PyTypeError::new_err(text));
+        };
+        let events: Vec<weft_hal::Event> = waits.iter().map(|e| e.get().inner().clone()).collect();
+        // Memory moves to the device that it is of.
+        let home = buffer.queue().filter(|q| !Arc::ptr_eq(q.device(), self.0.device())).unwrap_or(&self.0).clone();
+        let done = py.detach(|| buffer.prefetch_on(&home, bytes, &events));
+        let event = done.map_err(|e| errors::from_hal(py, &e))?;
+        if sync {
+            await_event(py, &event)?;
+        }
+        Event::new(py, event, waits, vec![Keep::Buffer(buffer)])
     }
 
     /// An event that is complete when everything submitted before it (what tensors have recorded, too) and all

@@ -18,16 +18,22 @@ use weft_passes::infer::{FunctionRef, Resolved, Resolver, UserFunction, known_fu
 use crate::arguments::array_word;
 use crate::constants::is_function;
 use crate::dispatcher::Dispatcher;
-use crate::guards::{Expected, Guards, Place, Scope, lookup};
+use crate::guards::{Expected, Guards, Numbers, Place, Scope, lookup, word_of};
+use crate::key::Word;
 use crate::numpy::{ArrayView, read_scalar, scalar_dtype};
 use crate::text::Text;
+
+/// A number that has changed so often is read at every call.
+const MAX_CHANGES: u32 = 2;
 
 /// Most values in a tuple that a name stands for.
 const MAX_TUPLE: usize = 256;
 
 /// Looks names up for one compilation, and notes what it found.
-pub(crate) struct Names<'py> {
+pub(crate) struct Names<'a, 'py> {
     py: Python<'py>,
+    /// What is known of changing numbers; `None` to compile all of them in.
+    numbers: Option<&'a Numbers>,
     functions: Vec<Seen<'py>>,
     /// Every assumption made.
     pub(crate) guards: Guards,
@@ -51,10 +57,10 @@ struct Seen<'py> {
     read: Option<Arc<UserFunction>>,
 }
 
-impl<'py> Names<'py> {
-    pub(crate) fn new(py: Python<'py>) -> Names<'py> {
+impl<'a, 'py> Names<'a, 'py> {
+    pub(crate) fn new(py: Python<'py>, numbers: Option<&'a Numbers>) -> Names<'a, 'py> {
         let (guards, sources) = (Guards::default(), Sources::default());
-        Names { py, functions: vec![], guards, sources, names: vec![], exceptions: vec![] }
+        Names { py, numbers, functions: vec![], guards, sources, names: vec![], exceptions: vec![] }
     }
 
     /// The number of a function, plain or jitted. The first is the one being compiled.
@@ -214,10 +220,17 @@ impl<'py> Names<'py> {
     }
 
     /// What an object is to the compiler. That `place` holds it is assumed.
-    fn describe(&mut self, object: &Bound<'py, PyAny>, place: Option<Place>) -> PyResult<Resolved> {
+    fn describe(&mut self, object: &Bound<'py, PyAny>, mut place: Option<Place>) -> PyResult<Resolved> {
         // SAFETY: a live object, under the GIL.
         if let Some(view) = unsafe { ArrayView::new(object.as_ptr()) } {
             return Ok(self.array(view, place));
+        }
+        let number = object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>();
+        let changing = |place: &Place| self.numbers.is_some_and(|n| n.changes(place, object) >= MAX_CHANGES);
+        if let Some(word) = word_of(object).filter(|_| number && place.as_ref().is_some_and(changing))
+            && let Some(place) = place.take()
+        {
+            return Ok(self.hidden(place, word));
         }
         if let Some(place) = place {
             self.guards.add(place, Expected::Object(object.clone().unbind()));
@@ -262,11 +275,16 @@ impl<'py> Names<'py> {
         let Some(word) = array_word(view) else {
             return Resolved::Other { what: "an array that Weft does not take (convert it with .astype)".into() };
         };
-        let index = match self.guards.arrays.iter().position(|(p, _)| p.is_same(&place)) {
+        self.hidden(place, word)
+    }
+
+    /// What compiled code reads at every call.
+    fn hidden(&mut self, place: Place, word: Word) -> Resolved {
+        let index = match self.guards.hidden.iter().position(|(p, _)| p.is_same(&place)) {
             Some(index) => index,
             None => {
-                self.guards.arrays.push((place, word));
-                self.guards.arrays.len() - 1
+                self.guards.hidden.push((place, word));
+                self.guards.hidden.len() - 1
             }
         };
         Resolved::Hidden { index: index as u32, ty: word.ty(&mut 0, &weft_ir::Place::Host) }
@@ -293,7 +311,7 @@ impl<'py> Names<'py> {
     }
 }
 
-impl Resolver for Names<'_> {
+impl Resolver for Names<'_, '_> {
     fn resolve(&mut self, path: &str) -> Resolved {
         self.resolve_in(FunctionRef::ENTRY, path)
     }
@@ -339,6 +357,9 @@ fn constant(object: &Bound<'_, PyAny>) -> PyResult<Option<Resolved>> {
         Const::Float(object.extract()?)
     } else if object.is_exact_instance_of::<PyString>() {
         Const::Str(object.extract()?)
+    } else if object.is_instance_of::<PyInt>() && object.get_type().hasattr("__members__")? {
+        // A member of an IntEnum computes as its value.
+        Const::Int(object.extract::<i64>()?.into())
     } else if let Ok(z) = object.cast_exact::<PyComplex>() {
         Const::Complex(z.real(), z.imag())
     } else {
@@ -463,10 +484,7 @@ fn cells_of(function: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
 }
 
 /// The default of each parameter.
-fn defaults_of<'py>(
-    function: &Bound<'py, PyAny>,
-    parameters: &[String],
-) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+fn defaults_of<'py>(function: &Bound<'py, PyAny>, parameters: &[String]) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let code = function.getattr("__code__")?;
     let names: Vec<String> = code.getattr("co_varnames")?.extract()?;
     let positional = &names[..code.getattr("co_argcount")?.extract::<usize>()?];

@@ -3,7 +3,7 @@
 //! An array is its address, its owner word, sizes and strides. What the owner word says decides what the object is:
 //! an argument itself, a view of one, an array that owns its memory, or a view of such an array.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyMemoryError;
@@ -18,6 +18,7 @@ use weft_runtime::{Buffer, Queue, UsmKind, list};
 use weft_tensor::Tensor;
 
 use crate::errors;
+use crate::lists::CopiedList;
 use crate::numpy::{ArrayView, make_scalar, new_array, new_view};
 use crate::tensor::UsmNdarray;
 
@@ -56,24 +57,97 @@ pub(crate) unsafe fn to_python(
     lenders: &[*mut ffi::PyObject],
     home: Home<'_>,
 ) -> PyResult<Py<PyAny>> {
+    // SAFETY: passed on to the caller.
+    unsafe { with_lists(py, types, returns, slots, lenders, home, &[]) }
+}
+
+/// [`to_python`] after a call with lists among its arguments: those that it may have changed get their items back.
+///
+/// # Safety
+/// As for [`to_python`].
+pub(crate) unsafe fn with_lists(
+    py: Python<'_>,
+    types: &[Type],
+    returns: &Returns,
+    slots: &[u64],
+    lenders: &[*mut ffi::PyObject],
+    home: Home<'_>,
+    copied: &[CopiedList<'_>],
+) -> PyResult<Py<PyAny>> {
+    let changed = || copied.iter().filter(|list| list.written);
     match (returns, types) {
-        (Returns::Nothing, []) => return Ok(py.None()),
-        (Returns::One, [ty]) if ty.is_scalar() => return scalar(py, ty, slots),
+        (Returns::Nothing, []) if changed().next().is_none() => return Ok(py.None()),
+        (Returns::One, [ty]) if ty.is_scalar() && changed().next().is_none() => return scalar(py, ty, slots),
         _ => {}
     }
     let mut found = Found::default();
     found.collect(types, slots);
+    for list in changed() {
+        // One count more, which is given up as those of results are.
+        found.collect_list(list.types, list.buffer.clone().into_owner());
+    }
     let fresh = fresh_blocks(&found.arrays);
-    let mut results = Results { py, lenders, home, found: &found, fresh, made: SmallVec::new(), lists: vec![] };
+    let (made, lists) = (ByOwner::default(), ByOwner::default());
+    let mut results = Results { py, lenders, home, found, fresh, made, lists };
+    for list in copied {
+        // SAFETY: a live argument.
+        let object = unsafe { Bound::from_borrowed_ptr(py, list.object) };
+        results.lists.push(Arc::as_ptr(&list.buffer) as u64, object);
+    }
+    for list in changed() {
+        let items = PyList::empty(py);
+        results.fill(&items, list.types, list.item, list.buffer.address())?;
+        // SAFETY: both are lists.
+        let status = unsafe { ffi::PyList_SetSlice(list.object, 0, ffi::PY_SSIZE_T_MAX, items.as_ptr()) };
+        if status != 0 {
+            return Err(PyErr::fetch(py));
+        }
+    }
     results.object(returns, &mut Row { types, slots }).map(Bound::unbind)
+}
+
+/// Things by owner word: few are gone through, many are hashed.
+struct ByOwner<T> {
+    few: SmallVec<[(u64, T); 2]>,
+    many: HashMap<u64, Vec<T>>,
+}
+
+impl<T> Default for ByOwner<T> {
+    fn default() -> ByOwner<T> {
+        ByOwner { few: SmallVec::new(), many: HashMap::new() }
+    }
+}
+
+impl<T> ByOwner<T> {
+    fn push(&mut self, owner: u64, thing: T) {
+        match self.few.len() {
+            0..8 => self.few.push((owner, thing)),
+            _ => self.many.entry(owner).or_default().push(thing),
+        }
+    }
+
+    /// All that have this owner word, the first first.
+    fn of(&self, owner: u64) -> impl Iterator<Item = &T> {
+        let few = self.few.iter().filter(move |(word, _)| *word == owner).map(|(_, thing)| thing);
+        let many = if self.many.is_empty() { None } else { self.many.get(&owner) };
+        few.chain(many.into_iter().flatten())
+    }
+
+    /// The first that has this owner word.
+    fn first(&mut self, owner: u64) -> Option<&mut T> {
+        if let Some(at) = self.few.iter().position(|(word, _)| *word == owner) {
+            return Some(&mut self.few[at].1);
+        }
+        self.many.get_mut(&owner)?.first_mut()
+    }
 }
 
 /// Arrays and lists among the results, also inside lists, with the counts that lists had of them.
 #[derive(Default)]
 struct Found<'a> {
-    arrays: SmallVec<[(&'a TensorType, &'a [u64]); 2]>,
+    arrays: ByOwner<(&'a TensorType, &'a [u64])>,
     /// One count for each place where a list is, so that its items stay.
-    lists: Vec<Arc<Buffer>>,
+    lists: ByOwner<Arc<Buffer>>,
 }
 
 impl<'a> Found<'a> {
@@ -83,7 +157,7 @@ impl<'a> Found<'a> {
             let mine = &slots[at..at + slots_of(ty)];
             at += mine.len();
             match ty {
-                Type::Tensor(t) => self.arrays.push((t, mine)),
+                Type::Tensor(t) => self.arrays.push(mine[1], (t, mine)),
                 Type::List(items) => self.collect_list(items, mine[1]),
                 _ => {}
             }
@@ -94,9 +168,9 @@ impl<'a> Found<'a> {
     fn collect_list(&mut self, items: &'a [Type], owner: u64) {
         // SAFETY: the slot owns a count of the list.
         let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { return };
-        let known = self.lists.iter().any(|l| Arc::ptr_eq(l, &buffer));
+        let known = self.lists.first(owner).is_some();
         let header = buffer.list();
-        self.lists.push(buffer);
+        self.lists.push(owner, buffer);
         let Some(header) = header.filter(|_| !known) else { return };
         // SAFETY: the call is over: nobody changes the list, and it is held for as long as the words are used.
         let words: &'a [u64] = unsafe {
@@ -137,9 +211,18 @@ impl<'a> Row<'a> {
     }
 }
 
+/// Dtype and slots of the result that shows all of a block.
+type Whole<'a> = Option<(DType, &'a [u64])>;
+
+/// The object of an array.
+struct Made<'a, 'py> {
+    dtype: DType,
+    slots: &'a [u64],
+    object: Bound<'py, PyAny>,
+}
+
 /// A block of memory that the call made and gives away.
 struct Block<'py> {
-    owner: u64,
     /// Until an object has it.
     buffer: Option<Arc<Buffer>>,
     /// The array that owns it.
@@ -150,29 +233,26 @@ struct Results<'a, 'py> {
     py: Python<'py>,
     lenders: &'a [*mut ffi::PyObject],
     home: Home<'a>,
-    found: &'a Found<'a>,
-    fresh: SmallVec<[Block<'py>; 2]>,
+    found: Found<'a>,
+    fresh: ByOwner<Block<'py>>,
     /// Arrays so far: one that is returned twice is one object, as it is in Python.
-    made: SmallVec<[(DType, &'a [u64], Bound<'py, PyAny>); 2]>,
-    /// Lists so far, by owner word.
-    lists: Vec<(u64, Bound<'py, PyAny>)>,
+    made: ByOwner<Made<'a, 'py>>,
+    /// Lists so far.
+    lists: ByOwner<Bound<'py, PyAny>>,
 }
 
 /// Every block that the results own, each with one count.
-fn fresh_blocks<'py>(arrays: &[(&TensorType, &[u64])]) -> SmallVec<[Block<'py>; 2]> {
-    let mut blocks: SmallVec<[Block<'py>; 2]> = SmallVec::new();
-    let mut known: HashSet<u64> = HashSet::new();
-    for (_, mine) in arrays {
-        let owner = mine[1];
-        // SAFETY: each slot owns a count of the buffer.
-        let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { continue };
-        // A block that is there twice needs one count only.
-        let again = match arrays.len() {
-            1 => false,
-            _ => !known.insert(owner),
-        };
-        if !again {
-            blocks.push(Block { owner, buffer: Some(buffer), base: None });
+fn fresh_blocks<'py>(arrays: &ByOwner<(&TensorType, &[u64])>) -> ByOwner<Block<'py>> {
+    let mut blocks: ByOwner<Block<'py>> = ByOwner::default();
+    let few = arrays.few.iter().map(|(owner, _)| (*owner, 1));
+    for (owner, count) in few.chain(arrays.many.iter().map(|(owner, all)| (*owner, all.len()))) {
+        for _ in 0..count {
+            // SAFETY: each slot owns a count of the buffer.
+            let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { continue };
+            // A block that is there twice needs one count only.
+            if blocks.first(owner).is_none() {
+                blocks.push(owner, Block { buffer: Some(buffer), base: None });
+            }
         }
     }
     blocks
@@ -188,59 +268,59 @@ impl<'a, 'py> Results<'a, 'py> {
         match returns {
             Returns::Nothing => Ok(self.py.None().into_bound(self.py)),
             Returns::Const(c) => Ok(constant(self.py, c)?.into_bound(self.py)),
-            Returns::One => self.one(),
-            Returns::List(_) => {
-                self.take();
-                Err(errors::new(self.py, "UnsupportedError", "a list cannot be returned yet: return a tuple or an array"))
-            }
+            Returns::One => self.one(row),
+            Returns::List(item) => self.list(item, row),
             Returns::Tuple(parts) => {
                 let objects = parts.iter().map(|part| self.object(part, row)).collect::<PyResult<SmallVec<[_; 8]>>>()?;
                 Ok(PyTuple::new(self.py, objects)?.into_any())
             }
             Returns::Optional(inner) => {
-                let (_, is_none) = self.take();
-                if is_none.first().is_some_and(|bits| bits & 1 == 1) {
-                    self.skip(inner);
+                let (_, there) = row.take();
+                if there.first().is_none_or(|bits| bits & 1 == 0) {
+                    row.skip(inner);
                     return Ok(self.py.None().into_bound(self.py));
                 }
-                self.object(inner)
+                self.object(inner, row)
             }
         }
     }
 
-    /// Type and slots of the next result.
-    fn take(&mut self) -> (&'a Type, &'a [u64]) {
-        let (number, at) = self.next;
-        let Some(ty) = self.types.get(number) else { return (&Type::NONE, &[]) };
-        let end = at + slots_of(ty);
-        self.next = (number + 1, end);
-        (ty, &self.slots[at..end])
-    }
-
-    /// Passes over what would have been there.
-    fn skip(&mut self, returns: &Returns) {
-        match returns {
-            Returns::Nothing | Returns::Const(_) => {}
-            Returns::One | Returns::List(_) => drop(self.take()),
-            Returns::Tuple(parts) => parts.iter().for_each(|part| self.skip(part)),
-            Returns::Optional(inner) => {
-                self.take();
-                self.skip(inner);
-            }
+    /// A list, the same object wherever it is.
+    fn list(&mut self, item: &Returns, row: &mut Row<'a>) -> PyResult<Bound<'py, PyAny>> {
+        let (ty, mine) = row.take();
+        if let Some(list) = self.lists.first(mine[1]) {
+            return Ok(list.clone());
         }
+        let list = PyList::empty(self.py);
+        self.lists.push(mine[1], list.clone().into_any());
+        self.fill(&list, ty.as_list().unwrap_or_default(), item, mine[0])?;
+        Ok(list.into_any())
     }
 
-    fn one(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let (ty, mine) = self.take();
+    /// Appends the items of the list with this header.
+    fn fill(&mut self, list: &Bound<'py, PyList>, types: &'a [Type], item: &Returns, header: u64) -> PyResult<()> {
+        let header = header as *const list::Header;
+        // SAFETY: held by `found`, and nobody changes it.
+        let (len, words): (u64, &'a [u64]) = unsafe { ((*header).len, list::words(header)) };
+        let size: usize = types.iter().map(slots_of).sum();
+        for k in 0..len as usize {
+            let slots = &words[k * size..(k + 1) * size];
+            list.append(self.object(item, &mut Row { types, slots })?)?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, row: &mut Row<'a>) -> PyResult<Bound<'py, PyAny>> {
+        let (ty, mine) = row.take();
         let Some(tensor) = ty.as_tensor() else { return Ok(scalar(self.py, ty, mine)?.into_bound(self.py)) };
-        if let Some((_, _, made)) = self.made.iter().find(|(d, slots, _)| *d == tensor.dtype && *slots == mine) {
-            return Ok(made.clone());
+        if let Some(made) = self.made.of(mine[1]).find(|m| m.dtype == tensor.dtype && m.slots == mine) {
+            return Ok(made.object.clone());
         }
         let object = match mine[1] & 1 {
             1 => self.of_argument(tensor, mine),
             _ => self.of_fresh(tensor, mine),
         }?;
-        self.made.push((tensor.dtype, mine, object.clone()));
+        self.made.push(mine[1], Made { dtype: tensor.dtype, slots: mine, object: object.clone() });
         Ok(object)
     }
 
@@ -269,23 +349,23 @@ impl<'a, 'py> Results<'a, 'py> {
     /// An array in memory that the call made, or a view of one.
     fn of_fresh(&mut self, ty: &TensorType, slots: &[u64]) -> PyResult<Bound<'py, PyAny>> {
         let (py, owner) = (self.py, slots[1]);
-        let Some(at) = self.fresh.iter().position(|b| b.owner == owner) else {
+        let Some(block) = self.fresh.first(owner) else {
             return Err(errors::internal(py, "a result array has no owner"));
         };
-        if let Some(buffer) = self.fresh[at].buffer.take() {
+        if let Some(buffer) = block.buffer.take() {
             if let Home::Queue(queue, usm) = self.home {
                 return on_queue(py, ty, slots, buffer, queue, usm);
             }
-            let (dtype, whole, base) = self.owning_array(ty, buffer)?;
-            self.fresh[at].base = Some(base.clone());
-            if let Some(whole) = whole {
-                self.made.push((dtype, whole, base.clone()));
+            let (base, whole) = self.owning_array(ty, owner, buffer)?;
+            self.fresh.first(owner).into_iter().for_each(|block| block.base = Some(base.clone()));
+            if let Some((dtype, whole)) = whole {
+                self.made.push(owner, Made { dtype, slots: whole, object: base.clone() });
                 if whole == slots && dtype == ty.dtype {
                     return Ok(base);
                 }
             }
         }
-        let Some(base) = &self.fresh[at].base else {
+        let Some(base) = self.fresh.first(owner).and_then(|block| block.base.as_ref()) else {
             return Err(errors::internal(py, "a result is a view of a fresh device array"));
         };
         let dims = dims(slots);
@@ -299,10 +379,11 @@ impl<'a, 'py> Results<'a, 'py> {
     fn owning_array(
         &self,
         ty: &TensorType,
+        owner: u64,
         buffer: Arc<Buffer>,
-    ) -> PyResult<(DType, Option<&'a [u64]>, Bound<'py, PyAny>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Whole<'a>)> {
         let (address, bytes) = (buffer.address(), buffer.bytes());
-        let whole = self.found.arrays.iter().find(|(t, s)| {
+        let whole = self.found.arrays.of(owner).find(|(t, s)| {
             let elements = s[2..2 + t.rank()].iter().product::<u64>() as usize;
             s[0] == address && (elements * t.dtype.size() == bytes || elements == 0) && !t.readonly
         });
@@ -313,14 +394,14 @@ impl<'a, 'py> Results<'a, 'py> {
                 let (shape, strides) = dims.split_at(t.rank());
                 // SAFETY: memory of the host pool that is now ours alone, described by the code that filled it.
                 let base = unsafe { new_array(self.py, t.dtype, shape, strides, memory) }?;
-                Ok((t.dtype, Some(slots), base))
+                Ok((base, Some((t.dtype, slots))))
             }
             None => {
                 let size = ty.dtype.size();
                 // SAFETY: as above; as many elements as there are bytes for.
                 let base =
                     unsafe { new_array(self.py, ty.dtype, &[(bytes / size) as isize], &[size as isize], memory) }?;
-                Ok((ty.dtype, None, base))
+                Ok((base, None))
             }
         }
     }

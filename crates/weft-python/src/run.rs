@@ -5,14 +5,16 @@ use std::sync::Arc;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
+use weft_passes::infer::Returns;
 use weft_runtime::{Buffer, CallError, HostSpan, Touched, UsmKind, extent};
 use weft_tensor::Tensor;
 
 use crate::arguments::Arguments;
 use crate::errors;
 use crate::function::Function;
+use crate::lists::Copied;
 use crate::numpy::ArrayView;
-use crate::results::{Home, to_python};
+use crate::results::{Home, to_python, with_lists};
 use crate::specialisation::Specialisation;
 use crate::tensor::UsmNdarray;
 
@@ -53,7 +55,7 @@ pub(crate) unsafe fn run_on_host(
     made: &Specialisation,
     call: &mut Arguments,
 ) -> Ran {
-    if !made.guards.arrays.is_empty() && !hidden(py, made, call) {
+    if !made.guards.hidden.is_empty() && !hidden(py, made, call) {
         return Ran::Returned(Err(changed(py)));
     }
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
@@ -64,16 +66,16 @@ pub(crate) unsafe fn run_on_host(
     let outcome = if release { py.detach(work) } else { work() };
     match outcome {
         // SAFETY: passed on to the caller; the results are those of this call.
-        Ok(()) => Ran::Returned(unsafe {
-            to_python(py, &made.results, &made.returns, &results, &call.values, Home::NumPy)
-        }),
+        Ok(()) => {
+            Ran::Returned(unsafe { to_python(py, &made.results, &made.returns, &results, &call.values, Home::NumPy) })
+        }
         Err(error) => Ran::Failed(error),
     }
 }
 
-/// Reads the global arrays that compiled code uses. They were looked at when the specialisation was chosen.
+/// Reads the global arrays and numbers that compiled code uses. They were looked at when the specialisation was chosen.
 fn hidden(py: Python<'_>, made: &Specialisation, call: &mut Arguments) -> bool {
-    made.guards.arrays.iter().all(|(place, word)| {
+    made.guards.hidden.iter().all(|(place, word)| {
         let Some(object) = place.get(py) else { return false };
         let pointer = object.as_ptr();
         call.kept.push(object.unbind());
@@ -82,9 +84,9 @@ fn hidden(py: Python<'_>, made: &Specialisation, call: &mut Arguments) -> bool {
     })
 }
 
-/// A global array that another thread replaced just now.
+/// A global that another thread replaced just now.
 fn changed(py: Python<'_>) -> PyErr {
-    errors::new(py, "WeftError", "a global array was replaced during the call by one of another type: call again")
+    errors::new(py, "WeftError", "a global was replaced during the call by one of another type: call again")
 }
 
 /// [`run`], or with the size of its work-groups (empty where the runtime chooses) the launch of a kernel, and nothing else.
@@ -103,6 +105,8 @@ pub(crate) unsafe fn run_or_launch(
     if !hidden(py, made, call) {
         return Err(changed(py));
     }
+    // SAFETY: passed on to the caller.
+    let copied = unsafe { Copied::copy_in(py, made, call) }?;
     // Data say which of several equal queues is used; else the context's, else the native one.
     let queue = call.tensors.first().map_or(&made.queue, |t| t.tensor.queue());
     let device = !queue.is_native();
@@ -121,10 +125,15 @@ pub(crate) unsafe fn run_or_launch(
     // arrays alive, and NumPy cannot move the memory of an array that somebody holds.
     let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
     let outcome = if release { py.detach(work) } else { work() };
-    outcome.map_err(|e| errors::from_call(py, &e, &made.origin))?;
     let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(queue, usm.unwrap_or(UsmKind::Device)) };
+    if let Err(error) = outcome {
+        // What was done to a list until then was done.
+        // SAFETY: passed on to the caller; there are no results.
+        unsafe { with_lists(py, &[], &Returns::Nothing, &[], &call.values, home, &copied.lists) }?;
+        return Err(errors::from_call(py, &error, &made.origin));
+    }
     // SAFETY: passed on to the caller; the results are those of this call.
-    unsafe { to_python(py, &made.results, &made.returns, &results, &call.values, home) }
+    unsafe { with_lists(py, &made.results, &made.returns, &results, &call.values, home, &copied.lists) }
 }
 
 /// Gives a device array that will be written, and that pending operations still read or whose memory another array

@@ -31,6 +31,10 @@ pub(crate) struct Specialisation {
     /// Which values it stores into.
     pub(crate) written: Vec<bool>,
     pub(crate) returns: Returns,
+    /// Parameters of the entry that are lists, by position, and how they go back.
+    pub(crate) lists: Vec<(usize, Returns)>,
+    /// Types of lists that it may change.
+    pub(crate) written_lists: Vec<Type>,
     /// Whether the queue is the host's.
     pub(crate) native: bool,
     pub(crate) executable: Arc<Executable>,

@@ -6,12 +6,12 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use smallvec::SmallVec;
 use weft_hal::{Event, HalError, UsmKind};
 
-use crate::order::Order;
+use crate::order::{Order, OrderCell};
 use crate::pool::{self, Block};
 use crate::queue::Queue;
 
@@ -36,7 +36,7 @@ pub struct Buffer {
     bytes: usize,
     kind: UsmKind,
     storage: Storage,
-    order: Mutex<Order>,
+    order: OrderCell,
     /// Where the call that made it keeps its counts: a hint.
     pub(crate) handed: AtomicU32,
 }
@@ -63,7 +63,7 @@ impl Buffer {
             bytes,
             kind,
             storage,
-            order: Mutex::default(),
+            order: OrderCell::default(),
             handed: AtomicU32::new(0),
         }))
     }
@@ -78,7 +78,7 @@ impl Buffer {
                 (block.address, Storage::Device(block))
             }
         };
-        let (order, handed) = (Mutex::default(), AtomicU32::new(0));
+        let (order, handed) = (OrderCell::default(), AtomicU32::new(0));
         let queue = Some(queue.clone());
         (address != 0).then(|| Arc::new(Buffer { queue, address, bytes, kind, storage, order, handed }))
     }
@@ -121,7 +121,7 @@ impl Buffer {
             bytes,
             kind,
             storage,
-            order: Mutex::default(),
+            order: OrderCell::default(),
             handed: AtomicU32::new(0),
         })
     }
@@ -142,7 +142,7 @@ impl Buffer {
             bytes,
             kind: seen.map_or(self.kind, |(_, kind)| kind),
             storage: Storage::Part(self.clone()),
-            order: Mutex::default(),
+            order: OrderCell::default(),
             handed: AtomicU32::new(0),
         }))
     }
@@ -156,7 +156,7 @@ impl Buffer {
     }
 
     fn order(&self) -> MutexGuard<'_, Order> {
-        self.whole().order.lock().unwrap_or_else(PoisonError::into_inner)
+        self.whole().order.lock()
     }
 
     /// Memory on a queue's device with the given content. The content is taken before this returns.
@@ -228,22 +228,22 @@ impl Buffer {
 
     /// Appends what an operation of `queue` that reads must wait for.
     pub fn before_read(&self, queue: &Queue, waits: &mut SmallVec<[Event; 4]>) {
-        self.order().before_read(Some(queue.id()), waits);
+        self.whole().order.before_read(queue, waits);
     }
 
     /// Appends what an operation of `queue` that writes must wait for.
     pub fn before_write(&self, queue: &Queue, waits: &mut SmallVec<[Event; 4]>) {
-        self.order().before_write(Some(queue.id()), waits);
+        self.whole().order.before_write(queue, waits);
     }
 
     /// Notes that an operation of `queue` reads it until `event`.
     pub fn note_read(&self, queue: &Queue, event: &Event) {
-        self.order().read(queue, event);
+        self.whole().order.read(queue, event);
     }
 
     /// Notes that an operation of `queue`, which waited for [`Buffer::before_write`], writes it until `event`.
     pub fn note_write(&self, queue: &Queue, event: &Event) {
-        self.order().wrote(queue, event);
+        self.whole().order.wrote(queue, event);
     }
 
     /// Copies its bytes from `offset` on into host memory; waits for the last writer and for the copy.
@@ -437,7 +437,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let order = self.order.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let order = self.order.get_mut();
         match (&self.storage, &self.queue) {
             (Storage::Device(block), Some(queue)) => {
                 let mut foreign = SmallVec::new();

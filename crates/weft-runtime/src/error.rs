@@ -38,6 +38,8 @@ pub struct Raised {
     pub message: String,
     /// The user's expression.
     pub span: Span,
+    /// The calls of inlined functions that led there, outermost first.
+    pub callers: Vec<Span>,
     /// The loop iteration or work-item that raised it (row-major), zero in serial code.
     pub iteration: i64,
 }

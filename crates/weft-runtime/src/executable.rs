@@ -226,6 +226,7 @@ impl Executable {
             user: site.user,
             message: site.message(values),
             span: site.span,
+            callers: site.callers.clone(),
             iteration: exc.iteration.max(0),
         };
         raised.into()

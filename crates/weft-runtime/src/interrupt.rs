@@ -70,3 +70,43 @@ pub(crate) fn wait(event: &Event) -> Result<(), RuntimeError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use weft_hal::EventImpl;
+
+    static DONE: AtomicBool = AtomicBool::new(false);
+
+    struct UntilDone;
+
+    impl EventImpl for UntilDone {
+        fn is_complete(&self) -> bool {
+            DONE.load(Ordering::Relaxed)
+        }
+
+        fn wait(&self) -> Result<(), HalError> {
+            assert!(self.is_complete(), "waited for without an end");
+            Ok(())
+        }
+
+        fn profiling(&self) -> Option<(u64, u64)> {
+            None
+        }
+    }
+
+    // spec: D8
+    #[test]
+    fn a_wait_ends_when_it_is_told_to_and_when_the_event_is_complete() {
+        let event = Event::new(UntilDone);
+        let mut asked = 0;
+        let stopped = wait_unless(&event, || {
+            asked += 1;
+            if asked < 2 { Ok(()) } else { Err("enough") }
+        });
+        assert_eq!((stopped, asked), (Err("enough"), 2));
+        DONE.store(true, Ordering::Relaxed);
+        assert_eq!(wait_unless(&event, || Err("never asked")), Ok(Ok(())));
+    }
+}

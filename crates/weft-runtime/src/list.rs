@@ -11,13 +11,15 @@ use weft_hal::HalError;
 use crate::buffer::Buffer;
 use crate::pool;
 
-/// Items that the first block has room for.
-const FIRST: u64 = 8;
+/// Bytes of the header's block: what is left of it is room for the first items, so that short lists need no other.
+const BLOCK: usize = 128;
 
 /// A list without items.
 pub fn new_list(words: u64, owners: u64) -> Result<Arc<Buffer>, HalError> {
-    let buffer = Buffer::alloc_list(size_of::<ListHeader>())?;
-    let header = ListHeader { len: 0, capacity: 0, items: 0, words, owners };
+    let buffer = Buffer::alloc_list(BLOCK)?;
+    let room = (BLOCK - size_of::<ListHeader>()) as u64 / 8;
+    let items = buffer.address() + size_of::<ListHeader>() as u64;
+    let header = ListHeader { len: 0, capacity: room / words.max(1), items, words, owners };
     // SAFETY: the memory is new, large enough and aligned to 64 bytes.
     unsafe { (buffer.address() as *mut ListHeader).write(header) };
     Ok(buffer)
@@ -33,10 +35,20 @@ pub unsafe fn reserve(header: *mut ListHeader, items: u64) -> Result<(), HalErro
     if items <= list.capacity {
         return Ok(());
     }
-    let capacity = items.max(list.capacity.saturating_mul(2)).max(FIRST);
+    let capacity = items.max(list.capacity.saturating_mul(2)).max(16);
     let bytes = usize::try_from(capacity).ok().and_then(|n| n.checked_mul(8 * list.words.max(1) as usize));
-    // SAFETY: the block is the list's, or null.
-    let moved = bytes.map(|bytes| unsafe { pool::host_realloc(list.items as *mut u8, bytes) });
+    let old = list.items as *mut u8;
+    // SAFETY: a block of its own is the list's; what stands behind the header is copied to the first one.
+    let moved = bytes.map(|bytes| unsafe {
+        if !is_inline(header) {
+            return pool::host_realloc(old, bytes);
+        }
+        let data = pool::host_alloc(bytes);
+        if !data.is_null() {
+            std::ptr::copy_nonoverlapping(old, data, (8 * list.len * list.words) as usize);
+        }
+        data
+    });
     match moved {
         Some(data) if !data.is_null() => {
             list.items = data as u64;
@@ -47,6 +59,15 @@ pub unsafe fn reserve(header: *mut ListHeader, items: u64) -> Result<(), HalErro
     }
 }
 
+/// Whether the items stand behind the header.
+///
+/// # Safety
+/// `header` is that of a live list.
+unsafe fn is_inline(header: *const ListHeader) -> bool {
+    // SAFETY: passed on to the caller.
+    unsafe { (*header).items == header.add(1) as u64 }
+}
+
 /// The words of all items, one item after the other.
 ///
 /// # Safety
@@ -55,10 +76,7 @@ pub unsafe fn words<'a>(header: *const ListHeader) -> &'a [u64] {
     // SAFETY: passed on to the caller; there are so many items.
     unsafe {
         let list = &*header;
-        match list.items {
-            0 => &[],
-            items => std::slice::from_raw_parts(items as *const u64, (list.len * list.words) as usize),
-        }
+        std::slice::from_raw_parts(list.items as *const u64, (list.len * list.words) as usize)
     }
 }
 
@@ -92,6 +110,44 @@ pub(crate) unsafe fn free(header: *mut ListHeader) {
                 held.for_each(|(_, &word)| drop(Buffer::from_owner(word)));
             }
         }
-        pool::host_free(list.items as *mut u8);
+        if !is_inline(header) {
+            pool::host_free(list.items as *mut u8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_move_out_of_the_header_and_stay() {
+        let list = new_list(2, 0).unwrap();
+        let header = list.list().unwrap();
+        for i in 0..1000 {
+            // SAFETY: the list is ours alone.
+            unsafe { push(header, &[i, 2 * i]) }.unwrap();
+        }
+        // SAFETY: as above.
+        let all = unsafe { words(header) };
+        assert!(all.chunks(2).enumerate().all(|(i, item)| item == [i as u64, 2 * i as u64]));
+        assert_eq!(all.len(), 2000);
+    }
+
+    #[test]
+    fn what_items_hold_ends_with_the_list() {
+        let block = Buffer::alloc_host(8).unwrap();
+        let (inner, outer) = (new_list(1, 1).unwrap(), new_list(2, 0b10).unwrap());
+        // SAFETY: the lists are ours alone, and get a count for each owner word.
+        unsafe {
+            for _ in 0..40 {
+                push(inner.list().unwrap(), &[block.clone().into_owner()]).unwrap();
+            }
+            push(outer.list().unwrap(), &[inner.address(), inner.clone().into_owner()]).unwrap();
+        }
+        drop(inner);
+        assert_eq!(Arc::strong_count(&block), 41);
+        drop(outer);
+        assert_eq!(Arc::strong_count(&block), 1);
     }
 }

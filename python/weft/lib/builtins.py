@@ -1,5 +1,6 @@
 """Python's builtin functions that Python can express."""
 
+import numpy as np
 from weft.lib import prim
 from weft.lib.prim import overload
 
@@ -96,7 +97,7 @@ def round(number, ndigits=None):
             return int(prim.libm("rint", float(number)))
         return int(number)
     if not prim.is_python(number):
-        return number.round(ndigits)
+        return np.round(number, ndigits)
     if prim.kind(number) == "float":
         return _round_float(number, int(ndigits))
     return _round_int(int(number), int(ndigits))
@@ -143,7 +144,7 @@ def _round_float(x, ndigits):
         # Both factors are exact, and so is the product of them as a sum of two floats.
         scale = _ten_to(min(ndigits, 22))
         extra = _ten_to(max(ndigits - 22, 0))
-        if size * scale * extra >= 4503599627370496.0:
+        if size * scale * extra >= 9007199254740992.0:
             return x
         product = size * scale
         a = size * 134217729.0
@@ -152,11 +153,13 @@ def _round_float(x, ndigits):
         b = b - (b - scale)
         error = ((a * b - product) + a * (scale - b) + (size - a) * b) + (size - a) * (scale - b)
         whole = prim.libm("rint", product * extra)
-        rest = (product * extra - whole) + error * extra
+        rest = product * extra - whole
+        error = error * extra
         odd = prim.libm("fmod", whole, 2.0) != 0.0
-        if rest > 0.5 or rest == 0.5 and odd:
+        # A tie of the product is none where it was rounded; where it is whole, what was rounded off may be a tie.
+        if rest == 0.5 and error > 0.0 or rest == 0.0 and error == 0.5 and odd:
             whole = whole + 1.0
-        elif rest < -0.5 or rest == -0.5 and odd:
+        elif rest == -0.5 and error < 0.0 or rest == 0.0 and error == -0.5 and odd:
             whole = whole - 1.0
         return prim.libm("copysign", whole / scale / extra, x)
     unit = _ten_to(-ndigits)

@@ -1,7 +1,7 @@
 """Methods and operators of lists, in terms of their length and items.
 
-`prim.list_*` neither checks nor wraps positions: callers do. Items are read and written one by one, in Python's order, so that
-what is seen while a list changes is what Python shows.
+`prim.list_*` neither checks nor wraps positions: callers do. Items are read and written one by one, in Python's order,
+so that what is seen while a list changes is what Python shows.
 """
 
 from weft.lib import prim
@@ -102,7 +102,7 @@ def index_of(self, item, start=0, stop=None):
         if prim.list_get(self, i) == item:
             return i
         i += 1
-    raise ValueError(f"{item!r} is not in list")
+    raise ValueError(f"{item} is not in list")
 
 
 @overload(list.count)
@@ -358,14 +358,18 @@ def sort_by(keys, items):
     """Sorts keys, and items (if there are any) with them: short runs by insertion, then merged."""
     n = prim.list_len(keys)
     width = 16
-    for low in range(0, n, 16):
+    low = 0
+    while low < n:
         sort_run(keys, items, low, min(low + width, n))
+        low += width
     if width < n:
         left_keys = []
         left_items = []
         while width < n:
-            for low in range(0, n - width, 2 * width):
+            low = 0
+            while low + width < n:
                 merge(keys, items, low, low + width, min(low + 2 * width, n), left_keys, left_items)
+                low += 2 * width
             width *= 2
 
 

@@ -404,7 +404,7 @@ def _norm(values, largest, has_nan):
     rest3 = 0.0
     if exponent < -1023:
         for value in values:
-            square = value / largest
+            square = float(value) / largest
             square = square * square
             before = total
             total = total + square
@@ -412,7 +412,7 @@ def _norm(values, largest, has_nan):
         return largest * prim.libm("sqrt", total - 1.0 + rest1)
     scale = prim.from_bits((1023 - exponent) << 52, largest) if exponent < 1023 else _scaled(1.0, -exponent)
     for value in values:
-        scaled = value * scale
+        scaled = float(value) * scale
         high = scaled * 134217729.0
         high = high - (high - scaled)
         low = scaled - high

@@ -27,6 +27,11 @@ def elementwise_array(f: F) -> F:
     return f
 
 
+def attribute(f: F) -> F:
+    """Read like a value: `x.real`."""
+    return f
+
+
 def generate(f: F) -> F:
     """The body is about one element of a new array, whose shape is the first parameter."""
     return f
@@ -36,29 +41,54 @@ def _only_compiled(name: str) -> NoReturn:
     raise RuntimeError(f"weft.lib.prim.{name} means something only to the compiler")
 
 
-def sin(x: Any) -> Any:
-    """Sine, in the float dtype NumPy would use."""
-    _only_compiled("sin")
+def _function(name: str) -> Callable[..., Any]:
+    def only_compiled(*args: Any) -> Any:
+        _only_compiled(name)
+
+    return only_compiled
 
 
-def cos(x: Any) -> Any:
-    """Cosine, in the float dtype NumPy would use."""
-    _only_compiled("cos")
+# Functions of floats by C's names, in the float dtype NumPy would use: vector routines where there are some.
+sin = _function("sin")
+cos = _function("cos")
+tan = _function("tan")
+asin = _function("asin")
+acos = _function("acos")
+atan = _function("atan")
+atan2 = _function("atan2")
+sinh = _function("sinh")
+cosh = _function("cosh")
+tanh = _function("tanh")
+asinh = _function("asinh")
+acosh = _function("acosh")
+atanh = _function("atanh")
+exp = _function("exp")
+exp2 = _function("exp2")
+expm1 = _function("expm1")
+log = _function("log")
+log2 = _function("log2")
+log10 = _function("log10")
+log1p = _function("log1p")
+pow = _function("pow")
+cbrt = _function("cbrt")
+hypot = _function("hypot")
+erf = _function("erf")
+erfc = _function("erfc")
+sqrt = _function("sqrt")
+floor = _function("floor")
+ceil = _function("ceil")
+trunc = _function("trunc")
+rint = _function("rint")
+copysign = _function("copysign")
+fmod = _function("fmod")
+remainder = _function("remainder")
+tgamma = _function("tgamma")
+lgamma = _function("lgamma")
 
 
-def exp(x: Any) -> Any:
-    """Exponential, in the float dtype NumPy would use."""
-    _only_compiled("exp")
-
-
-def log(x: Any) -> Any:
-    """Natural logarithm, in the float dtype NumPy would use."""
-    _only_compiled("log")
-
-
-def sqrt(x: Any) -> Any:
-    """Square root, correctly rounded, in the float dtype NumPy would use."""
-    _only_compiled("sqrt")
+def libm(name: str, *args: Any) -> Any:
+    """C's own function of Python floats (or of a Python complex), whose bits are CPython's."""
+    _only_compiled("libm")
 
 
 def absolute(x: Any) -> Any:
@@ -89,3 +119,158 @@ def position(dim: int) -> Any:
 def cast_like(x: Any, like: Any) -> Any:
     """`x` converted to the dtype of `like`."""
     _only_compiled("cast_like")
+
+
+def real(x: Any) -> Any:
+    """Real part; a real number itself."""
+    _only_compiled("real")
+
+
+def imag(x: Any) -> Any:
+    """Imaginary part; 0 of a real number."""
+    _only_compiled("imag")
+
+
+def conjugate(x: Any) -> Any:
+    """Complex conjugate."""
+    _only_compiled("conjugate")
+
+
+def complex(re: Any, im: Any) -> Any:
+    """The complex number with these parts, which are of one type."""
+    _only_compiled("complex")
+
+
+def to_complex(x: Any) -> Any:
+    """`x` as a Python complex."""
+    _only_compiled("to_complex")
+
+
+def kind(x: Any) -> Any:
+    """Of a number or an array, known when compiling: "bool", "int", "uint", "float", "complex", or "" for others."""
+    _only_compiled("kind")
+
+
+def size(x: Any) -> Any:
+    """Bytes of a number or of an element, known when compiling."""
+    _only_compiled("size")
+
+
+def is_python(x: Any) -> Any:
+    """Whether it is a Python number: known when compiling."""
+    _only_compiled("is_python")
+
+
+def is_array(x: Any) -> Any:
+    """Whether it is an array: known when compiling."""
+    _only_compiled("is_array")
+
+
+def is_absent(x: Any) -> Any:
+    """Whether it is the default `...`: known when compiling."""
+    _only_compiled("is_absent")
+
+
+def strong(x: Any) -> Any:
+    """A Python number as the NumPy scalar it becomes by itself; others as they are."""
+    _only_compiled("strong")
+
+
+def to_float(x: Any) -> Any:
+    """`x` in the float dtype NumPy's functions of floats use."""
+    _only_compiled("to_float")
+
+
+def wide(x: Any) -> Any:
+    """Halves as singles; others as they are."""
+    _only_compiled("wide")
+
+
+def largest(x: Any) -> Any:
+    """The largest float of its dtype, or of its parts' dtype."""
+    _only_compiled("largest")
+
+
+def bits(x: Any) -> Any:
+    """The bits of a float as a signed integer of its size."""
+    _only_compiled("bits")
+
+
+def from_bits(x: Any, like: Any) -> Any:
+    """The float of the type of `like` with these bits."""
+    _only_compiled("from_bits")
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """`x` converted to the dtype of this name, as `astype` does."""
+    _only_compiled("cast")
+
+
+def convert(x: Any, dtype: Any) -> Any:
+    """`x` as `np.int8(x)` converts it: Python ints must fit."""
+    _only_compiled("convert")
+
+
+def promote(*args: Any) -> Any:
+    """The numbers in the dtype where they meet."""
+    _only_compiled("promote")
+
+
+def promote_float(*args: Any) -> Any:
+    """The numbers in the float dtype where they meet."""
+    _only_compiled("promote_float")
+
+
+def least(*args: Any) -> Any:
+    """Python's `min` of several numbers."""
+    _only_compiled("least")
+
+
+def greatest(*args: Any) -> Any:
+    """Python's `max` of several numbers."""
+    _only_compiled("greatest")
+
+
+def refuse(message: str) -> NoReturn:
+    """Refuses to compile with a TypeError."""
+    _only_compiled("refuse")
+
+
+def check_index(i: Any, size: Any, axis: int) -> None:
+    """Raises IndexError unless `i` is an index of an axis of this size."""
+    _only_compiled("check_index")
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """A read-only view of `x` with this shape."""
+    _only_compiled("broadcast_to")
+
+
+def list_len(items: Any) -> Any:
+    """Number of items of a list."""
+    _only_compiled("list_len")
+
+
+def list_get(items: Any, at: Any) -> Any:
+    """The item at a position, which is known to be one."""
+    _only_compiled("list_get")
+
+
+def list_set(items: Any, at: Any, item: Any) -> None:
+    """Replaces the item at a position, which is known to be one."""
+    _only_compiled("list_set")
+
+
+def list_push(items: Any, item: Any) -> None:
+    """Adds an item at the end."""
+    _only_compiled("list_push")
+
+
+def list_truncate(items: Any, length: Any) -> None:
+    """Keeps only the first items, of which there are at least so many."""
+    _only_compiled("list_truncate")
+
+
+def list_is(x: Any) -> bool:
+    """Whether it is a list, which is known when compiling."""
+    _only_compiled("list_is")

@@ -95,7 +95,16 @@ def fabs(x):
 @elementwise
 def sign(x):
     if prim.kind(x) == "complex":
-        return prim.select(x == 0, x, x / prim.absolute(x))
+        re = prim.real(x)
+        im = prim.imag(x)
+        size = prim.absolute(x)
+        finite = prim.complex(re / size, im / size)
+        endless = prim.select(prim.absolute(re) == np.inf, prim.copysign(prim.cast_like(1, re), re), 0)
+        upward = prim.select(prim.absolute(im) == np.inf, prim.copysign(prim.cast_like(1, im), im), 0)
+        both = prim.select((endless != 0) & (upward != 0), prim.cast_like(np.nan, re), 0)
+        return prim.select(
+            size == 0, 0, prim.select(size == np.inf, prim.complex(endless + both, upward + both), finite)
+        )
     if prim.kind(x) == "bool":
         return prim.refuse("np.sign of bool is not defined")
     return prim.select(x > 0, 1, prim.select(x < 0, prim.cast_like(-1, x), prim.select(x == 0, 0, x)))
@@ -104,8 +113,15 @@ def sign(x):
 @overload(np.reciprocal)
 @elementwise
 def reciprocal(x):
-    if prim.kind(x) == "float" or prim.kind(x) == "complex":
-        return prim.cast_like(1, x) / x
+    if prim.kind(x) == "complex":
+        re = prim.real(x)
+        im = prim.imag(x)
+        wide = prim.absolute(im) <= prim.absolute(re)
+        ratio = prim.select(wide, im / re, re / im)
+        divisor = prim.select(wide, re + im * ratio, re * ratio + im)
+        return prim.complex(prim.select(wide, 1, ratio) / divisor, -prim.select(wide, ratio, 1) / divisor)
+    if prim.kind(x) == "float":
+        return 1 / x
     if prim.kind(x) == "bool":
         x = prim.cast(x, "int8")
     return prim.cast_like(1.0 / prim.cast(x, "float64"), x)
@@ -179,11 +195,16 @@ def arctanh(x):
     return prim.atanh(x)
 
 
+@elementwise
+def _scaled(z, factor):
+    return prim.complex(prim.real(z) * factor, prim.imag(z) * factor)
+
+
 @overload(np.exp2)
 @elementwise
 def exp2(x):
     if prim.kind(x) == "complex":
-        return prim.exp(x * 0.6931471805599453)
+        return prim.exp(_scaled(x, 0.6931471805599453))
     return prim.exp2(x)
 
 
@@ -191,7 +212,7 @@ def exp2(x):
 @elementwise
 def log2(x):
     if prim.kind(x) == "complex":
-        return prim.log(x) * 1.4426950408889634
+        return _scaled(prim.log(x), 1.4426950408889634)
     return prim.log2(x)
 
 
@@ -199,7 +220,7 @@ def log2(x):
 @elementwise
 def log10(x):
     if prim.kind(x) == "complex":
-        return prim.log(x) * 0.4342944819032518
+        return _scaled(prim.log(x), 0.4342944819032518)
     return prim.log10(x)
 
 
@@ -209,7 +230,7 @@ def log1p(x):
     if prim.kind(x) == "complex":
         re = prim.real(x) + 1
         im = prim.imag(x)
-        return prim.complex(prim.log(prim.hypot(re, im)), prim.atan2(im, re))
+        return prim.complex(prim.log(prim.absolute(prim.complex(re, im))), prim.atan2(im, re))
     return prim.log1p(x)
 
 
@@ -259,7 +280,10 @@ def deg2rad(x):
 @elementwise
 def rad2deg(x):
     x = prim.to_float(x)
-    return prim.cast_like(prim.wide(x) * (180.0 / math.pi), x)
+    if prim.size(x) == 8:
+        return x * (180.0 / math.pi)
+    # The constant is a quotient of singles.
+    return prim.cast_like(prim.wide(x) * 57.295776367, x)
 
 
 @overload(np.logaddexp)
@@ -329,8 +353,16 @@ def nextafter(x1, x2):
 def spacing(x):
     x = prim.to_float(x)
     size = prim.absolute(x)
-    beside = prim.from_bits(prim.bits(size) + 1, x)
-    return prim.select(x - x == 0, prim.copysign(beside - size, x), np.nan)
+    bits = prim.bits(size)
+    above = prim.from_bits(bits + 1, x) - size
+    least = prim.from_bits(prim.cast_like(1, bits), x)
+    if prim.size(x) == 2:
+        # Of halves it is never negative, and of negative ones it is what is below.
+        below = size - prim.from_bits(bits - 1, x)
+        r = prim.select(x < 0, below, above)
+    else:
+        r = prim.copysign(above, x)
+    return prim.select(x - x == 0, prim.select(x == 0, least, r), np.nan)
 
 
 @elementwise
@@ -341,6 +373,8 @@ def _power_of_two(n):
 @overload(np.ldexp)
 @elementwise
 def ldexp(x1, x2):
+    if prim.kind(x2) == "float" or prim.kind(x2) == "complex":
+        return prim.refuse("np.ldexp takes an integer exponent")
     x = prim.to_float(x1)
     n = prim.minimum(prim.maximum(prim.cast(x2, "int64"), -3000), 3000)
     r = prim.cast(x, "float64")
@@ -584,6 +618,8 @@ def isfinite(x):
 def isposinf(x):
     if prim.kind(x) == "float":
         return x == np.inf
+    if prim.kind(x) == "complex":
+        return prim.refuse("np.isposinf of complex numbers would be ambiguous")
     return False
 
 
@@ -592,6 +628,8 @@ def isposinf(x):
 def isneginf(x):
     if prim.kind(x) == "float":
         return x == -np.inf
+    if prim.kind(x) == "complex":
+        return prim.refuse("np.isneginf of complex numbers would be ambiguous")
     return False
 
 
@@ -705,17 +743,21 @@ def clip(a, a_min=None, a_max=None):
 @elementwise
 def gcd(x1, x2):
     x1, x2 = prim.promote(x1, x2)
+    if prim.kind(x1) != "int" and prim.kind(x1) != "uint":
+        return prim.refuse("np.gcd takes integers")
     a = prim.absolute(x1)
     b = prim.absolute(x2)
     while b != 0:
         a, b = b, a % b
-    return a
+    return prim.absolute(a)
 
 
 @overload(np.lcm)
 @elementwise
 def lcm(x1, x2):
     x1, x2 = prim.promote(x1, x2)
+    if prim.kind(x1) != "int" and prim.kind(x1) != "uint":
+        return prim.refuse("np.lcm takes integers")
     a = prim.absolute(x1)
     b = prim.absolute(x2)
     while b != 0:

@@ -1,48 +1,47 @@
 //! `arith.cast`: conversions that are defined for every input, the same on every device (COMPILER 2.6).
 
-use weft_ir::{DType, OpData};
+use weft_ir::DType;
 
 use super::{Lowering, types};
-use crate::error::Result;
 use crate::llvm::Value;
 use crate::llvm::builder::{IntIs, Opcode, RealIs};
 
 impl Lowering<'_, '_> {
     /// Converts a scalar.
-    pub(crate) fn cast(&self, v: Value, from: DType, to: DType, data: &OpData) -> Result<Value> {
+    pub(crate) fn cast(&self, v: Value, from: DType, to: DType) -> Value {
         let b = &self.b;
         match (from.part(), to.part()) {
-            _ if from == to => return Ok(v),
+            _ if from == to => return v,
             (Some(f), Some(t)) => {
-                let re = self.cast(b.field(v, 0), f, t, data)?;
-                return Ok(self.pair(re, self.cast(b.field(v, 1), f, t, data)?));
+                let re = self.cast(b.field(v, 0), f, t);
+                return self.pair(re, self.cast(b.field(v, 1), f, t));
             }
             (Some(f), None) if to == DType::Bool => {
-                let re = self.cast(b.field(v, 0), f, to, data)?;
-                return Ok(b.op(Opcode::LLVMOr, re, self.cast(b.field(v, 1), f, to, data)?));
+                let re = self.cast(b.field(v, 0), f, to);
+                return b.op(Opcode::LLVMOr, re, self.cast(b.field(v, 1), f, to));
             }
-            (Some(f), None) => return self.cast(b.field(v, 0), f, to, data),
+            (Some(f), None) => return self.cast(b.field(v, 0), f, to),
             (None, Some(t)) => {
-                let re = self.cast(v, from, t, data)?;
-                return Ok(self.pair(re, b.zero(b.type_of(re))));
+                let re = self.cast(v, from, t);
+                return self.pair(re, b.zero(b.type_of(re)));
             }
             (None, None) => {}
         }
         // Halves meet everything but f64 and bools by way of f32, which is exact, or rounds as NumPy does.
         if from == DType::F16 && to != DType::Bool {
             let wide = b.cast(Opcode::LLVMFPExt, v, b.context.float(32));
-            return self.cast(wide, DType::F32, to, data);
+            return self.cast(wide, DType::F32, to);
         }
         if to == DType::F16 && from != DType::F32 {
             let single = match from {
                 DType::F64 => self.round_to_odd(v),
-                _ => self.cast(v, from, DType::F32, data)?,
+                _ => self.cast(v, from, DType::F32),
             };
-            return Ok(b.cast(Opcode::LLVMFPTrunc, single, b.context.float(16)));
+            return b.cast(Opcode::LLVMFPTrunc, single, b.context.float(16));
         }
         let ty = types::scalar(b.context, to);
         let (wide, narrow) = (types::bits(to), types::bits(from));
-        Ok(match () {
+        match () {
             _ if to == DType::Bool && from.is_float() => b.fcmp(RealIs::LLVMRealUNE, v, b.zero(b.type_of(v))),
             _ if to == DType::Bool => b.icmp(IntIs::LLVMIntNE, v, b.zero(b.type_of(v))),
             _ if from.is_float() && to.is_float() && wide > narrow => b.cast(Opcode::LLVMFPExt, v, ty),
@@ -54,7 +53,7 @@ impl Lowering<'_, '_> {
             _ if wide < narrow => b.cast(Opcode::LLVMTrunc, v, ty),
             _ if from.is_signed() => b.cast(Opcode::LLVMSExt, v, ty),
             _ => b.cast(Opcode::LLVMZExt, v, ty),
-        })
+        }
     }
 
     /// An f64 as the f32 that rounds to the same half: truncated, with its last bit set where that lost something.

@@ -46,7 +46,6 @@ impl Lowering<'_, '_> {
                 Op::Real => Ok(re),
                 Op::Imag => Ok(im),
                 Op::Neg => Ok(self.pair(self.b.fneg(re), self.b.fneg(im))),
-                Op::Abs => self.modulus(data, of, re, im),
                 _ => Err(self.unsupported(data, d)),
             };
         };
@@ -81,8 +80,11 @@ impl Lowering<'_, '_> {
         let (size_re, size_im) = (self.intrinsic("llvm.fabs", d, &[b.0]), self.intrinsic("llvm.fabs", d, &[b.1]));
         let zero = bb.zero(bb.type_of(b.0));
         let by_real = bb.fcmp(RealIs::LLVMRealOGE, size_re, size_im);
-        let is_zero =
-            op(Opcode::LLVMAnd, bb.fcmp(RealIs::LLVMRealOEQ, size_re, zero), bb.fcmp(RealIs::LLVMRealOEQ, size_im, zero));
+        let is_zero = op(
+            Opcode::LLVMAnd,
+            bb.fcmp(RealIs::LLVMRealOEQ, size_re, zero),
+            bb.fcmp(RealIs::LLVMRealOEQ, size_im, zero),
+        );
         let (large, small) = (bb.select(by_real, b.0, b.1), bb.select(by_real, b.1, b.0));
         let ratio = self.divide(d, small, large)?;
         let scale = self.divide(d, bb.real(bb.type_of(b.0), 1.0), op(add, large, op(mul, small, ratio)))?;
@@ -95,20 +97,6 @@ impl Lowering<'_, '_> {
         let real = bb.select(is_zero, self.divide(d, a.0, size_re)?, real);
         let imaginary = bb.select(is_zero, self.divide(d, a.1, size_re)?, imaginary);
         Ok(self.pair(real, imaginary))
-    }
-
-    /// `hypot`, libm's own: CPython's bits.
-    fn modulus(&self, data: &OpData, d: DType, re: Value, im: Value) -> Result<Value> {
-        if self.unit.target != Target::Native {
-            return self.math_call(weft_ir::MathFn::Hypot, data, d, &[re, im]);
-        }
-        let (f, ty) = crate::mvec::declare(
-            self.unit.module,
-            if d == DType::F32 { "hypotf" } else { "hypot" },
-            self.b.type_of(re),
-            2,
-        );
-        Ok(self.b.call(ty, f, &[re, im]))
     }
 
     /// A `math` op on a complex number: libm's function.

@@ -83,7 +83,8 @@ impl Lowering<'_, '_> {
     /// `scf.catch`: the class of every site is known, and an error of the runtime says its own.
     pub(crate) fn catch(&mut self, data: &OpData, classes: &[u32]) -> Result<()> {
         let record = self.record(data)?;
-        let fits = |class: ExcClass| classes.iter().any(|&n| ExcClass::ALL.get(n as usize).is_some_and(|&w| class.is_a(w)));
+        let fits =
+            |class: ExcClass| classes.iter().any(|&n| ExcClass::ALL.get(n as usize).is_some_and(|&w| class.is_a(w)));
         let b = &self.b;
         let site = b.load(b.context.int(32), b.bytes_past(record, offset_of!(ExcRecord, site) as u64), 4);
         let mut found = b.int(b.context.int(1), 0);

@@ -1,10 +1,11 @@
 //! `mem.load` and `mem.store`: elements behind a pointer.
 
-use weft_ir::attr::Unit;
+use weft_ir::attr::{Fold, Unit};
 use weft_ir::{DType, OpData, Type as IrType, ValueId};
 
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
+use crate::llvm::module::Linkage;
 use crate::llvm::{Metadata, Value};
 
 impl Lowering<'_, '_> {
@@ -46,6 +47,24 @@ impl Lowering<'_, '_> {
                 (self.b.element(cx.int(8), p, index), d, align)
             }
         })
+    }
+
+    /// `mem.reduce`: a call of the routine that all code shares.
+    pub(crate) fn reduce(&mut self, data: &OpData, fold: Fold) -> Result<()> {
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("`mem.reduce` needs a pointer", data.span));
+        };
+        if self.unit.target != Target::Native {
+            return Err(malformed("a reduction inside a kernel", data.span));
+        }
+        let words = self.words(&self.operands(data)?);
+        let cx = self.b.context;
+        let ty = cx.function(cx.void(), &[cx.int(64), cx.int(64), cx.ptr(0)]);
+        let f = self.unit.module.find("weft_reduce");
+        let f = f.unwrap_or_else(|| self.unit.module.function("weft_reduce", ty, Linkage::External));
+        let args = [self.b.i64(crate::reduce::fold_number(fold)), self.b.i64(d as u64), words];
+        self.b.call(ty, f, &args);
+        Ok(())
     }
 
     /// Marks a memory access as one of the parallel loops around it.

@@ -188,6 +188,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemDrop => self.count(data, offset_of!(RuntimeTable, drop_kept))?,
             Op::MemList { words, owners } => self.new_list(data, *words, owners)?,
             Op::MemReserve => self.reserve(data)?,
+            Op::MemReduce { fold } => self.reduce(data, *fold)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,
             Op::Checked { op, site } => self.checked(data, *op, *site)?,
             Op::Math { .. } => {

@@ -227,7 +227,10 @@ impl Lowering<'_, '_> {
             (b.field(both, 0), b.field(both, 1))
         };
         let (raise, next) = (b.block(b.function(), c"overflow"), b.block(b.function(), c"fits"));
-        b.branch(overflow, raise, next);
+        let branch = b.branch(overflow, raise, next);
+        if self.unit.target == Target::Native {
+            b.annotate(branch, "prof", b.context.branch_weights(false));
+        }
         b.at_end(raise);
         self.raise_values(site, &[], data.span)?;
         self.b.at_end(next);

@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
         let d = self.dtype(data.operands[0], data.span)?;
         if data.op == Op::Cast {
             let to = self.dtype(data.results[0], data.span)?;
-            return self.cast(a, d, to, data);
+            return Ok(self.cast(a, d, to));
         }
         if data.op == Op::Bits {
             return Ok(self.b.cast(Opcode::LLVMBitCast, a, self.llvm_type(result, data.span)?));

@@ -43,6 +43,7 @@ pub(crate) fn space(target: Target, s: Space) -> u32 {
 pub(crate) fn value(cx: &Context, target: Target, ty: &IrType, span: Span) -> Result<Type> {
     match ty {
         IrType::Mem(_, s) => Ok(cx.ptr(space(target, *s))),
+        IrType::Cell(_) => Ok(cx.ptr(0)),
         IrType::Owner => Ok(cx.int(64)),
         _ => match ty.scalar_dtype() {
             Some(d) => Ok(scalar(cx, d)),
@@ -80,11 +81,10 @@ pub(crate) fn to_words(b: &Builder, ty: &IrType, v: Value, span: Span) -> Result
         IrType::Mem(..) => one(b.cast(Opcode::LLVMPtrToInt, v, word)),
         IrType::Owner => one(v),
         _ => match ty.scalar_dtype() {
-            Some(DType::C128) => {
-                Ok((0..2).map(|i| b.cast(Opcode::LLVMBitCast, b.field(v, i), word)).collect())
-            }
+            Some(DType::C128) => Ok((0..2).map(|i| b.cast(Opcode::LLVMBitCast, b.field(v, i), word)).collect()),
             Some(DType::C64) => {
-                let half = |i| b.cast(Opcode::LLVMZExt, b.cast(Opcode::LLVMBitCast, b.field(v, i), b.context.int(32)), word);
+                let half =
+                    |i| b.cast(Opcode::LLVMZExt, b.cast(Opcode::LLVMBitCast, b.field(v, i), b.context.int(32)), word);
                 one(b.op(Opcode::LLVMOr, half(0), b.op(Opcode::LLVMShl, half(1), b.i64(32))))
             }
             Some(DType::F64) => one(b.cast(Opcode::LLVMBitCast, v, word)),

@@ -91,7 +91,9 @@ pub(crate) const EVENT_COMMAND_EXECUTION_STATUS: u32 = 0x11D3;
 pub(crate) const PROFILING_COMMAND_SUBMIT: u32 = 0x1281;
 pub(crate) const PROFILING_COMMAND_START: u32 = 0x1282;
 pub(crate) const PROFILING_COMMAND_END: u32 = 0x1283;
+pub(crate) const INVALID_VALUE: i32 = -30;
 pub(crate) const INVALID_KERNEL_NAME: i32 = -46;
+pub(crate) const INVALID_OPERATION: i32 = -59;
 
 functions! {
     /// What a loader or a driver exports.

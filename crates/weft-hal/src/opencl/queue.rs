@@ -200,12 +200,17 @@ impl Queue for OpenClQueue {
         if bytes == 0 {
             return self.barrier(waits);
         }
-        let waits = self.wait_list(waits)?;
-        self.enqueue("clEnqueueMigrateMemINTEL", &waits, |n, list, event| {
+        let list = self.wait_list(waits)?;
+        let asked = self.enqueue("clEnqueueMigrateMemINTEL", &list, |n, list, event| {
             let (queue, address) = (self.handle.queue, address as *const c_void);
             // SAFETY: the caller vouches for the range. No flags: to the queue's device.
             unsafe { (device.usm().clEnqueueMigrateMemINTEL)(queue, address, bytes, 0, n, list, event) }
-        })
+        });
+        match asked {
+            // A driver whose device shares the host's memory has nothing to move, and may refuse to.
+            Err(HalError::Driver { code: api::INVALID_VALUE | api::INVALID_OPERATION, .. }) => self.barrier(waits),
+            asked => asked,
+        }
     }
 
     fn barrier(&self, waits: &[Event]) -> Result<Event, HalError> {

@@ -2,7 +2,7 @@
 
 use super::Checked;
 use super::rules::{Rule, is_condition, is_index, list};
-use crate::attr::{BinOp, CmpOp, Const};
+use crate::attr::{BinOp, CmpOp, Const, Fold};
 use crate::ops::Op;
 use crate::types::{DType, Place, Space, Type, Weak};
 
@@ -32,10 +32,6 @@ impl Family {
     }
 }
 
-fn is_complex(ty: &Type) -> bool {
-    ty.scalar_dtype().is_some_and(DType::is_complex)
-}
-
 fn space_of(place: &Place) -> Space {
     if place.is_host() { Space::Host } else { Space::Global }
 }
@@ -56,7 +52,6 @@ impl Rule<'_> {
                 let ty = self.result(0);
                 self.ensure(4, constant_fits(value, ty), &format!("the constant is no {ty}"))
             }
-            Abs if is_complex(self.operand(0)) => self.parts(self.operand(0), self.result(0)),
             Real | Imag => self.parts(self.operand(0), self.result(0)),
             Complex => {
                 self.parts(self.result(0), self.operand(0))?;
@@ -175,6 +170,14 @@ impl Rule<'_> {
             Op::MemReserve => {
                 pointer(self.operand(0))?;
                 self.ensure(10, *self.operand(1) == Type::I64, "a number of items is i64")
+            }
+            Op::MemReduce { fold } => {
+                let (from, _) = pointer(self.operand(0))?;
+                let (to, _) = pointer(self.operand(1))?;
+                let index = matches!(fold, Fold::ArgMin | Fold::ArgMax);
+                self.ensure(10, to == if index { DType::I64 } else { from }, "the results are not the elements'")?;
+                let words = self.data.operands[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words, "a number or step is no i64")
             }
             Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
             Op::MemNeed { at, rank, .. } => {

@@ -452,6 +452,9 @@ impl<'f> Rule<'f> {
 
 /// Equal but for sizes.
 fn like(a: &Type, b: &Type) -> bool {
+    if let (Type::Cell(a), Type::Cell(b)) = (a, b) {
+        return like(a, b);
+    }
     match (a.as_tensor(), b.as_tensor()) {
         (Some(a), Some(b)) => TensorType { dims: b.dims.clone(), ..a.clone() } == *b && a.rank() == b.rank(),
         _ => a == b,

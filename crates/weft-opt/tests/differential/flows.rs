@@ -197,10 +197,7 @@ impl Flows {
                 let kinds = [self.fresh_array(), Kind::Number];
                 let names = self.define(scope, &kinds);
                 let types = list(kinds.iter().map(|k| k.text()));
-                self.w.line(format!(
-                    "{} = scf.call({x}, {y}, {a}, {b}) <{{function=\"g\"}}> : {types}",
-                    list(names)
-                ));
+                self.w.line(format!("{} = scf.call({x}, {y}, {a}, {b}) <{{function=\"g\"}}> : {types}", list(names)));
             }
             11..=13 => self.choice(scope, depth - 1),
             14 | 15 => self.counted(scope, depth - 1),

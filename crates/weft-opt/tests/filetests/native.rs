@@ -144,7 +144,7 @@ impl Heap {
     fn slot(&mut self, value: &Value) -> u64 {
         match value {
             Value::Scalar(s) => s.to_bits() as u64,
-            Value::Array(_) | Value::Cell(_) => 0,
+            Value::Array(_) | Value::Cell(_) | Value::List(_) => 0,
             Value::Pointer(p) => {
                 let known = self.blocks.iter().position(|b| b.lent.as_ref().is_some_and(|l| l.same(&p.memory)));
                 let at = known.unwrap_or_else(|| {

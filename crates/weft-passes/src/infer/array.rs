@@ -26,6 +26,9 @@ impl<'r> Infer<'r> {
     /// `a op b` of anything.
     pub(super) fn binop(&mut self, op: BinOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
         self.numeric(op.text(), a, b)?;
+        if op == BinOp::MatMul && self.as_tensor(a).is_some() && self.as_tensor(b).is_some() {
+            return self.call(&Abs::Function("numpy.matmul".into()), &[a.clone(), b.clone()], &[]);
+        }
         // Refused here, where the arrays are still arrays, so that the message names them.
         let python = self.as_weak(a).is_some() && self.as_weak(b).is_some();
         if !python && (op == BinOp::MatMul || operator_dtype(op, self.meet(a, b)?).is_err()) {

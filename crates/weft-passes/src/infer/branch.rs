@@ -33,7 +33,10 @@ impl Infer<'_> {
             let refined = self.refined.clone();
             let mut inner = env.clone();
             narrow(py, data.operands[0], i == 0, &mut inner);
-            let flow = self.inside(target, |s| s.walk_region(py, region, &mut inner))?;
+            self.undecided += 1;
+            let flow = self.inside(target, |s| s.walk_region(py, region, &mut inner));
+            self.undecided -= 1;
+            let flow = flow?;
             self.refined = refined;
             let values = match flow {
                 Flow::Yield(values) => Some(values),
@@ -47,6 +50,10 @@ impl Infer<'_> {
         }
         self.span = span;
         let regions: Vec<RegionId> = arms.iter().map(|(r, _)| *r).collect();
+        // Where only one arm goes on, what is known in it stays known.
+        if let [(_, None), (_, Some(_))] | [(_, Some(_)), (_, None)] = arms.as_slice() {
+            narrow(py, data.operands[0], arms[0].1.is_some(), env);
+        }
         let live: Vec<(RegionId, Vec<Abs>)> = arms.into_iter().filter_map(|(r, v)| Some((r, v?))).collect();
         let mut forms = vec![];
         for k in 0..live.first().map_or(0, |(_, v)| v.len()) {
@@ -65,6 +72,7 @@ impl Infer<'_> {
                 if let Some(range) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
                     self.ranges.insert(v, range);
                 }
+                self.grow_joined(live.iter().map(|(_, values)| &values[k]), v);
             }
             env[r.index()] = Some(a);
         }

@@ -131,8 +131,19 @@ impl Infer<'_> {
             ("builtins.float", [x]) => self.builtin_float(x),
             ("builtins.int", [x]) => self.builtin_int(x),
             ("builtins.bool", [x]) => self.truth(x),
+            ("builtins.complex", [] | [_] | [_, _]) => self.builtin_complex(args),
             ("builtins.enumerate" | "builtins.zip" | "builtins.reversed" | "builtins.map" | "builtins.filter", _) => {
                 self.iterator(short(name), args)
+            }
+            ("builtins.slice", [stop]) => {
+                let none = || Abs::Const(Const::None);
+                Ok(Abs::Slice(Box::new([none(), stop.clone(), none()])))
+            }
+            ("builtins.slice", [start, stop]) => {
+                Ok(Abs::Slice(Box::new([start.clone(), stop.clone(), Abs::Const(Const::None)])))
+            }
+            ("builtins.slice", [start, stop, step]) => {
+                Ok(Abs::Slice(Box::new([start.clone(), stop.clone(), step.clone()])))
             }
             ("builtins.tuple", []) => Ok(Abs::Tuple(vec![])),
             ("builtins.tuple", [x]) => Ok(Abs::Tuple(self.sequence(x)?)),
@@ -258,7 +269,16 @@ impl Infer<'_> {
                 Err(Diagnostic::new(ErrorKind::Value, self.span, "range() arg 3 must not be zero"))
             }
             Abs::Const(_) => Ok(Abs::Range(Box::new(bounds))),
-            _ => Err(self.refuse("range() with a step that is not a constant is not supported yet")),
+            step => {
+                let range = self.range(step);
+                if range.0 <= 0 && range.1 >= 0 {
+                    let v = self.pyint(step)?;
+                    let zero = self.constant(Const::Int(0), Type::PYINT);
+                    let is_zero = self.test(CmpOp::Eq, v, zero);
+                    self.raise_if(is_zero, ExcClass::ValueError, "range() arg 3 must not be zero", &[]);
+                }
+                Ok(Abs::Range(Box::new(bounds)))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::Infer;
 use super::abs::Abs;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{BinOp, CmpOp, Const};
-use weft_ir::{ExcClass, Op, Type, ValueId, Weak};
+use weft_ir::{ExcClass, MathFn, Op, Type, ValueId, Weak};
 
 impl Infer<'_> {
     /// Real and imaginary part of a complex value.
@@ -76,11 +76,37 @@ impl Infer<'_> {
         v
     }
 
+    /// `complex()`, `complex(z)` and `complex(re, im)`, where each may be any number: re + im * 1j.
+    pub(super) fn builtin_complex(&mut self, args: &[Abs]) -> Result<Abs, Diagnostic> {
+        for a in args {
+            if !self.type_of(a).is_some_and(|t| t.is_scalar()) {
+                return Err(self.typing(format!("complex() takes numbers, found {}", self.describe(a))));
+            }
+        }
+        let [re, im] = args else {
+            return match args {
+                [z] => Ok(Abs::Value(self.pycomplex(z)?)),
+                _ => Ok(Abs::Const(Const::Complex(0.0, 0.0))),
+            };
+        };
+        let complex = |s: &Self, a: &Abs| s.type_of(a).is_some_and(|t| t.part().is_some());
+        if !complex(self, re) && !complex(self, im) {
+            let (re, im) = (self.pyfloat(re)?, self.pyfloat(im)?);
+            return Ok(Abs::Value(self.emit(Op::Complex, &[re, im], Type::PYCOMPLEX)));
+        }
+        let (x, y) = (self.pycomplex(re)?, self.pycomplex(im)?);
+        let ((xr, xi, ty), (yr, yi, _)) = (self.complex_parts(x), self.complex_parts(y));
+        let real = if complex(self, im) { self.emit(Op::Sub, &[xr, yi], ty.clone()) } else { xr };
+        let imaginary = if complex(self, re) { self.emit(Op::Add, &[yr, xi], ty) } else { yr };
+        Ok(Abs::Value(self.emit(Op::Complex, &[real, imaginary], Type::PYCOMPLEX)))
+    }
+
     /// `abs` of a Python complex.
     pub(super) fn complex_abs(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
         let z = self.pycomplex(a)?;
-        let v = self.emit(Op::Abs, &[z], Type::PYFLOAT);
         let (re, im, ty) = self.complex_parts(z);
+        // C's own function: CPython's bits.
+        let v = self.emit(Op::Math { function: MathFn::Hypot, exact: true }, &[re, im], Type::PYFLOAT);
         let (size_r, size_i) = (self.emit(Op::Abs, &[re], ty.clone()), self.emit(Op::Abs, &[im], ty.clone()));
         let most = self.constant(Const::Float(f64::MAX), ty);
         let mut overflow = self.test(CmpOp::Gt, v, most);
@@ -90,6 +116,12 @@ impl Infer<'_> {
         }
         self.raise_if(overflow, ExcClass::OverflowError, "absolute value too large", &[]);
         Ok(Abs::Value(v))
+    }
+
+    /// `np.absolute` of a complex value.
+    pub(super) fn modulus(&mut self, z: ValueId) -> ValueId {
+        let (re, im, ty) = self.complex_parts(z);
+        self.emit(Op::math(MathFn::Hypot), &[re, im], ty)
     }
 
     /// `==` and `!=` of Python numbers of which one is complex; an int meets the real part exactly.

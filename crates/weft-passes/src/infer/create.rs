@@ -2,6 +2,7 @@
 
 use super::Infer;
 use super::abs::{Abs, SIZE};
+use super::join::Ty;
 use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const};
@@ -34,6 +35,26 @@ impl Infer<'_> {
             ("permute", [x, axes]) => self.permute(x, axes),
             ("squeeze", [x, axes]) => self.squeeze(x, axes),
             ("item", [x]) => self.item(x),
+            ("zero", [dtype]) => match self.dtype_argument(dtype) {
+                Ok(d) => {
+                    let v = self.constant(Const::Int(0), Type::I64);
+                    Ok(Abs::Value(self.cast(v, Type::Num(d))))
+                }
+                Err(e) => Err(e),
+            },
+            ("reduce", [Abs::Const(Const::Str(fold)), x, axis, keep]) => self.reduction(fold, x, axis, keep),
+            ("count", [x, axis]) => self.reduced_count(x, axis),
+            ("real_dtype", [x]) => self.dtype_argument(x).map(|d| {
+                Self::dtype_abs(match d {
+                    DType::C64 => DType::F32,
+                    DType::C128 => DType::F64,
+                    d => d,
+                })
+            }),
+            ("refuse", [Abs::Const(Const::Str(message))]) => Err(self.refuse(message.clone())),
+            ("same_dtype", [x, y]) => self.same_dtype(x, y),
+            ("swap", [x, a, b]) => self.swap_axes(x, a, b),
+            ("expand_dims", [x, axis]) => self.expand_dims(x, axis),
             _ => return None,
         })
     }
@@ -114,11 +135,46 @@ impl Infer<'_> {
             }
             return Ok(all.unwrap_or(DType::F64));
         }
+        if let Abs::List(_, site) = x {
+            return Ok(self.item_form(*site).and_then(|f| self.form_dtype(&f)).unwrap_or(DType::F64));
+        }
         match self.type_of(x) {
             Some(Type::Tensor(t)) => Ok(t.dtype),
             Some(t) => t.scalar_dtype().ok_or_else(|| self.typing("None is not a number")),
             None => Err(self.typing(format!("expected a number or an array, found {}", self.describe(x)))),
         }
+    }
+
+    /// Dtype of an array of things of this form.
+    fn form_dtype(&self, form: &Ty) -> Option<DType> {
+        match form {
+            Ty::Leaf(Type::Tensor(t)) => Some(t.dtype),
+            Ty::Leaf(t) => t.scalar_dtype(),
+            Ty::List(site) => self.item_form(*site).and_then(|f| self.form_dtype(&f)),
+            Ty::Tuple(items) => {
+                items.iter().map(|t| self.form_dtype(t)).collect::<Option<Vec<_>>>()?.into_iter().reduce(promote)
+            }
+            _ => None,
+        }
+    }
+
+    /// An array of the items of a list.
+    fn array_from_list(&mut self, x: &Abs, site: u32, dtype: DType) -> Result<Abs, Diagnostic> {
+        let dtype = Self::dtype_abs(dtype);
+        let (name, width) = match self.item_form(site) {
+            None => ("from_numbers", None),
+            Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 1 => ("from_vectors", None),
+            Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 2 => ("from_matrices", None),
+            Some(Ty::Leaf(t)) if t.is_scalar() => ("from_numbers", None),
+            Some(Ty::Tuple(items)) => ("from_tuples", Some(Abs::Const(Const::Int(items.len() as i128)))),
+            Some(Ty::List(_)) => ("from_lists", None),
+            Some(_) => {
+                let what = self.describe(x);
+                return Err(self.refuse(format!("an array from {what} is not supported yet")).help("fill an array"));
+            }
+        };
+        let args: Vec<Abs> = [x.clone(), dtype].into_iter().chain(width).collect();
+        self.call(&Abs::Function(format!("weft.lib.arrays.{name}")), &args, &[])
     }
 
     fn dtype_of_value(&self, x: &Abs) -> Result<Abs, Diagnostic> {
@@ -127,6 +183,10 @@ impl Infer<'_> {
 
     fn promoted(&self, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
         Ok(Self::dtype_abs(promote(self.dtype_argument(x)?, self.dtype_argument(y)?)))
+    }
+
+    fn same_dtype(&self, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
+        Ok(Abs::Const(Const::Bool(self.dtype_argument(x)? == self.dtype_argument(y)?)))
     }
 
     /// Whether a dtype is of one of these kinds, by NumPy's letters.
@@ -222,6 +282,9 @@ impl Infer<'_> {
     pub(super) fn array_from(&mut self, x: &Abs, dtype: &Abs) -> Result<Abs, Diagnostic> {
         let own = self.element_dtype_of(x)?;
         let dtype = if *dtype == Abs::Const(Const::None) { own } else { self.dtype_argument(dtype)? };
+        if let Abs::List(_, site) = x {
+            return self.array_from_list(x, *site, dtype);
+        }
         if let Some(t) = self.as_tensor(x) {
             let cast = self.cast_array(t, dtype)?;
             return if cast == t { self.copied(x) } else { Ok(Abs::Value(cast)) };
@@ -413,7 +476,7 @@ impl Infer<'_> {
     }
 
     /// Axes in another order.
-    fn permute(&mut self, x: &Abs, axes: &Abs) -> Result<Abs, Diagnostic> {
+    pub(super) fn permute(&mut self, x: &Abs, axes: &Abs) -> Result<Abs, Diagnostic> {
         let t = self.array_argument(x)?;
         let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
         let rank = ty.rank();
@@ -448,6 +511,34 @@ impl Infer<'_> {
         let axes = axes.into_iter().map(|a| a as i32).collect();
         let view = Type::tensor(TensorType { dims, layout, ..ty });
         Ok(Abs::Value(self.emit(Op::NtView { axes }, &operands, view)))
+    }
+
+    fn swap_axes(&mut self, x: &Abs, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let t = self.array_argument(x)?;
+        let rank = self.tensor(t).map_or(0, TensorType::rank);
+        let pair = self.axes(&[a.clone(), b.clone()], rank)?;
+        let mut order: Vec<Abs> = (0..rank).map(|k| Abs::Const(Const::Int(k as i128))).collect();
+        order.swap(pair[0], pair[1]);
+        self.permute(x, &Abs::Tuple(order))
+    }
+
+    /// New axes of size 1, at these places of the result.
+    fn expand_dims(&mut self, x: &Abs, axis: &Abs) -> Result<Abs, Diagnostic> {
+        let t = self.array_argument(x)?;
+        let items = match axis {
+            Abs::Tuple(items) => items.clone(),
+            one => vec![one.clone()],
+        };
+        let rank = self.tensor(t).map_or(0, TensorType::rank) + items.len();
+        let new = self.axes(&items, rank)?;
+        let none = || Abs::Const(Const::None);
+        let parts: Vec<Part> = (0..rank)
+            .map(|k| match new.contains(&k) {
+                true => Part::New,
+                false => Part::Slice(Box::new([none(), none(), none()])),
+            })
+            .collect();
+        Ok(Abs::Value(self.view(t, &parts)?))
     }
 
     /// Constant axes of an array of this rank; negative ones count from the end.

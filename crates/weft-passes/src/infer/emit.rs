@@ -1,6 +1,6 @@
 //! Typed emission: every op `infer` makes goes through here.
 
-use super::Infer;
+use super::{Infer, Scope};
 use super::abs::Abs;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
@@ -66,7 +66,10 @@ impl Infer<'_> {
 
     /// A new raise site at the current span.
     pub(super) fn site(&mut self, class: ExcClass, template: impl Into<String>) -> u32 {
-        self.sites.push(Site { class, template: template.into(), span: self.span, user: None });
+        // Library functions are not the user's: what they raise is raised by the call of them.
+        let users = self.frames.iter().filter(|f| matches!(f.scope, Scope::User(_)));
+        let callers = users.map(|f| f.called_at).filter(|s| s.is_known()).collect();
+        self.sites.push(Site { class, template: template.into(), span: self.span, user: None, callers });
         (self.sites.len() - 1) as u32
     }
 

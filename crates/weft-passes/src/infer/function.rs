@@ -82,7 +82,7 @@ impl Infer<'_> {
         let region = self.out.new_region();
         let first_exit = self.exits;
         self.level += 1;
-        self.frames.push(frame);
+        self.frames.push(Frame { called_at: self.span, ..frame });
         let refined = self.refined.clone();
         let flow = self.inside(region, |s| s.walk_body(py, args));
         let frame = self.frames.pop();
@@ -257,6 +257,10 @@ impl Infer<'_> {
                 let types = cell.0.leaves.iter().map(|&v| self.out.ty(v).clone()).collect();
                 Ty::Cell(cell.0.name.clone(), cell.0.key, Box::new((cell.0.ty.clone(), cell.0.form.clone())), types)
             }
+            Abs::Closure(c) => {
+                let operands = c.0.operands.iter().map(|a| self.passed_form(a)).collect();
+                Ty::Closure(Shared(c.0.py.clone()), c.0.scope.clone(), operands)
+            }
             a => general(&self.ty_of(a)),
         }
     }
@@ -374,6 +378,7 @@ pub(super) fn general(ty: &Ty) -> Ty {
             Ty::Leaf(Type::tensor(t))
         }
         Ty::Tuple(items) => Ty::Tuple(items.iter().map(general).collect()),
+        Ty::Range(bounds) => Ty::Range(bounds.iter().map(general).collect()),
         Ty::Tagged(absent, inner) => Ty::Tagged(absent.clone(), Box::new(general(inner))),
         other => other.clone(),
     }

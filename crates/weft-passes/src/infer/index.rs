@@ -234,7 +234,9 @@ impl Infer<'_> {
         match self.type_of(v) {
             // NumPy casts its own scalars into unsigned ints without a look; else they go through a Python int.
             Some(Type::Num(d)) if d.is_int() && dtype.is_unsigned() => {}
-            Some(Type::Num(d)) if d.is_int() && dtype.is_signed() && d != dtype => return self.int_into_int(v, d, dtype),
+            Some(Type::Num(d)) if d.is_int() && dtype.is_signed() && d != dtype => {
+                return self.int_into_int(v, d, dtype);
+            }
             Some(Type::Num(d)) if d.is_float() && dtype.is_signed() => return self.float_into_int(v, dtype),
             Some(Type::Py(Weak::Float)) if dtype.is_int() => return self.float_into_int(v, dtype),
             Some(Type::Py(Weak::Complex)) if dtype.is_int() => {

@@ -4,7 +4,8 @@
 //! known at compile time. `if` results, loop-carried names, cells and results of functions pass through here.
 
 use super::Infer;
-use super::abs::{Abs, Absent, Cell, Shared};
+use super::abs::{Abs, Absent, Cell, Closure, Shared};
+use crate::py::PyFunction;
 use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
@@ -24,6 +25,10 @@ pub(super) enum Ty {
     List(u32),
     /// A flag (pybool: it is there), then the value.
     Tagged(Absent, Box<Ty>),
+    /// `range` of three integers.
+    Range(Vec<Ty>),
+    /// A nested function, with the forms of what it captured and of its defaults.
+    Closure(Shared<PyFunction>, super::Scope, Vec<Ty>),
     /// A variable by place, as an argument: its name and key, what it holds, and the types of its cells.
     Cell(String, super::Key, Box<(Ty, Ty)>, Vec<Type>),
 }
@@ -41,6 +46,11 @@ impl Infer<'_> {
             Abs::Tuple(items) => Ty::Tuple(items.iter().map(|i| self.ty_of(i)).collect()),
             Abs::Tagged(absent, _, inner) => Ty::Tagged(absent.clone(), Box::new(self.ty_of(inner))),
             Abs::List(_, site) => Ty::List(self.list_site(*site)),
+            Abs::Range(bounds) => Ty::Range(bounds.iter().map(|b| self.ty_of(b)).collect()),
+            Abs::Closure(c) => {
+                let operands = c.0.operands.iter().map(|a| self.ty_of(a)).collect();
+                Ty::Closure(Shared(c.0.py.clone()), c.0.scope.clone(), operands)
+            }
             other => Ty::Fixed(other.clone()),
         }
     }
@@ -79,6 +89,14 @@ impl Infer<'_> {
                 let items = x.iter().zip(y).map(|(x, y)| self.join(x, y));
                 Ty::Tuple(items.collect::<Result<_, _>>()?)
             }
+            (Ty::Range(x), Ty::Range(y)) => {
+                let bounds = x.iter().zip(y).map(|(x, y)| self.join(x, y));
+                Ty::Range(bounds.collect::<Result<_, _>>()?)
+            }
+            (Ty::Closure(f, scope, x), Ty::Closure(g, other, y)) if f == g && scope == other && x.len() == y.len() => {
+                let operands = x.iter().zip(y).map(|(x, y)| self.join(x, y));
+                Ty::Closure(f.clone(), scope.clone(), operands.collect::<Result<_, _>>()?)
+            }
             _ => return Err(self.no_join(&self.describe_ty(a), &self.describe_ty(b))),
         })
     }
@@ -102,6 +120,8 @@ impl Infer<'_> {
             Ty::Tagged(Absent::None, t) => format!("{} or None", self.describe_ty(t)),
             Ty::Tagged(Absent::Unbound(_), t) => self.describe_ty(t),
             Ty::Cell(name, ..) => format!("the variable {name}"),
+            Ty::Range(_) => "range".into(),
+            Ty::Closure(..) => "a function".into(),
         }
     }
 
@@ -139,6 +159,10 @@ impl Infer<'_> {
                 Ty::Leaf(Type::tensor(t))
             }
             Ty::Tuple(items) => Ty::Tuple(items.iter().map(|t| self.instantiate(t)).collect()),
+            Ty::Closure(f, scope, operands) => {
+                let operands = operands.iter().map(|t| self.instantiate(t)).collect();
+                Ty::Closure(f.clone(), scope.clone(), operands)
+            }
             Ty::Tagged(absent, inner) => Ty::Tagged(absent.clone(), Box::new(self.instantiate(inner))),
             other => other.clone(),
         }
@@ -150,6 +174,7 @@ impl Infer<'_> {
             Ty::Leaf(t) => out.push(t.clone()),
             Ty::Fixed(_) => {}
             Ty::Cell(.., types) => out.extend(types.iter().cloned()),
+            Ty::Range(all) | Ty::Closure(.., all) => all.iter().for_each(|t| self.leaf_types(t, out)),
             Ty::List(site) => out.push(self.list_type(*site)),
             Ty::Tuple(items) => items.iter().for_each(|t| self.leaf_types(t, out)),
             Ty::Tagged(_, inner) => {
@@ -164,6 +189,22 @@ impl Infer<'_> {
         match ty {
             Ty::Leaf(t) => out.push(self.coerce(a, t)?),
             Ty::Fixed(_) => {}
+            Ty::Range(all) => match a {
+                Abs::Range(bounds) => {
+                    for (a, t) in bounds.iter().zip(all) {
+                        self.flatten(a, t, out)?;
+                    }
+                }
+                other => return Err(self.no_join(&self.describe(other), &self.describe_ty(ty))),
+            },
+            Ty::Closure(.., all) => match a {
+                Abs::Closure(c) => {
+                    for (a, t) in c.0.clone().operands.iter().zip(all) {
+                        self.flatten(a, t, out)?;
+                    }
+                }
+                other => return Err(self.no_join(&self.describe(other), &self.describe_ty(ty))),
+            },
             Ty::Cell(..) => match a {
                 Abs::Cell(cell) => out.extend(&cell.0.leaves),
                 _ => return Err(self.internal("no variable to pass")),
@@ -228,6 +269,14 @@ impl Infer<'_> {
         Some(match ty {
             Ty::Leaf(_) => Abs::Value(values.next()?),
             Ty::Fixed(a) => a.clone(),
+            Ty::Range(all) => {
+                let bounds: Vec<Abs> = all.iter().map(|t| Self::rebuild(t, values)).collect::<Option<_>>()?;
+                Abs::Range(Box::new(bounds.try_into().ok()?))
+            }
+            Ty::Closure(f, scope, all) => {
+                let operands = all.iter().map(|t| Self::rebuild(t, values)).collect::<Option<_>>()?;
+                Abs::Closure(Shared(Arc::new(Closure { py: f.0.clone(), operands, scope: scope.clone() })))
+            }
             Ty::Cell(name, key, held, types) => {
                 let leaves = types.iter().map(|_| values.next()).collect::<Option<Vec<_>>>()?;
                 let (ty, form) = (held.0.clone(), held.1.clone());

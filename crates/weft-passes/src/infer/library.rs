@@ -14,9 +14,15 @@ use weft_syntax::{Param, dotted, parse_library};
 /// Library modules, by name.
 const SOURCES: &[(&str, &str)] = &[
     ("builtins", include_str!("../../../../python/weft/lib/builtins.py")),
+    ("creation", include_str!("../../../../python/weft/lib/creation.py")),
     ("list", include_str!("../../../../python/weft/lib/list.py")),
+    ("cmath", include_str!("../../../../python/weft/lib/cmath.py")),
     ("math", include_str!("../../../../python/weft/lib/math.py")),
+    ("arrays", include_str!("../../../../python/weft/lib/arrays.py")),
+    ("indexing", include_str!("../../../../python/weft/lib/indexing.py")),
     ("numpy", include_str!("../../../../python/weft/lib/numpy.py")),
+    ("parts", include_str!("../../../../python/weft/lib/parts.py")),
+    ("reductions", include_str!("../../../../python/weft/lib/reductions.py")),
     ("tensor", include_str!("../../../../python/weft/lib/tensor.py")),
     ("ufuncs", include_str!("../../../../python/weft/lib/ufuncs.py")),
 ];
@@ -39,6 +45,7 @@ const BUILTINS: &[&str] = &[
     "builtins.print",
     "builtins.range",
     "builtins.reversed",
+    "builtins.slice",
     "builtins.str",
     "builtins.tuple",
     "builtins.zip",

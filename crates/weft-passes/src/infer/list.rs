@@ -102,7 +102,7 @@ impl Infer<'_> {
             }
             Ty::Tuple(items) => items.iter().any(|t| self.mentions(t, site)),
             Ty::Tagged(_, inner) => self.mentions(inner, site),
-            Ty::Leaf(_) | Ty::Fixed(_) | Ty::Cell(..) => false,
+            Ty::Leaf(_) | Ty::Fixed(_) | Ty::Cell(..) | Ty::Range(_) | Ty::Closure(..) => false,
         }
     }
 
@@ -116,7 +116,8 @@ impl Infer<'_> {
                 true => d,
                 false => {
                     let (a, b) = (self.describe_ty(form), self.describe_ty(&item));
-                    self.typing(format!("a list holds {a} and {b}")).help("items of a list have one type in compiled code")
+                    self.typing(format!("a list holds {a} and {b}"))
+                        .help("items of a list have one type in compiled code")
                 }
             })?,
         };
@@ -155,6 +156,9 @@ impl Infer<'_> {
 
     /// `[a, b, …]`.
     pub(super) fn new_list(&mut self, items: Vec<Abs>) -> Result<Abs, Diagnostic> {
+        if self.is_kernel() {
+            return Err(self.refuse("a kernel has no lists").help("use an array that is passed to it, or a tuple"));
+        }
         let key = self.key(u32::MAX - 1);
         let site = self.found.lists.at(key);
         for item in &items {
@@ -241,7 +245,7 @@ impl Infer<'_> {
     pub(super) fn list_item(&mut self, list: &Abs, at: &Abs) -> Result<Abs, Diagnostic> {
         let (v, site) = self.list_parts(list)?;
         let Some(form) = self.item_form(site) else {
-            // Nothing was ever put in, so far: control does not come here.
+            // As above: control does not come here.
             self.unreachable();
             return Ok(Abs::Const(Const::None));
         };
@@ -274,10 +278,16 @@ impl Infer<'_> {
             let what = self.describe(i);
             return Err(self.typing(format!("list indices must be integers or slices, not {what}")));
         }
+        let site = self.site(ExcClass::IndexError, message);
+        let (_, of) = self.list_parts(list)?;
+        if self.item_form(of).is_none() {
+            // Nothing was ever put in: there is no such item.
+            self.terminate(Op::Raise { site }, &[]);
+            return Ok(Abs::Const(Const::Int(0)));
+        }
         let wrap = self.range(i).0 < 0;
         let (len, i) = (self.list_len(list)?, self.pyint(i)?);
         let len = self.materialise(&len)?;
-        let site = self.site(ExcClass::IndexError, message);
         let at = self.emit(Op::NtIndex { wrap, site }, &[i, len], Type::PYINT);
         Ok(self.with_range(at, SIZE))
     }
@@ -407,6 +417,13 @@ impl Infer<'_> {
     /// `a, *rest, b = list`.
     pub(super) fn unpack_star_list(&mut self, list: &Abs, star: usize, n: usize) -> Result<Vec<Abs>, Diagnostic> {
         let constant = |n: usize| Abs::Const(Const::Int(n as i128));
+        let (_, site) = self.list_parts(list)?;
+        if self.item_form(site).is_none() && n > 1 {
+            let message = format!("not enough values to unpack (expected at least {}, got 0)", n - 1);
+            let site = self.site(ExcClass::ValueError, message);
+            self.terminate(Op::Raise { site }, &[]);
+            return Ok(vec![Abs::Const(Const::None); n]);
+        }
         let len = self.list_len(list)?;
         let short = self.scalar_compare(CmpOp::Lt, &len, &constant(n - 1))?;
         if let Abs::Value(short) = short {
@@ -443,7 +460,7 @@ impl Infer<'_> {
     }
 
     /// Whether it goes through a list that nothing was ever put into.
-    fn is_empty(&self, a: &Abs) -> bool {
+    pub(super) fn is_empty(&self, a: &Abs) -> bool {
         match a {
             Abs::List(_, site) => self.item_form(*site).is_none(),
             Abs::Iter(it) => match &**it {

@@ -26,8 +26,10 @@ mod complex;
 mod create;
 mod emit;
 mod exits;
-mod function;
 mod facts;
+mod fancy;
+mod function;
+mod growth;
 mod index;
 mod join;
 mod library;
@@ -35,6 +37,7 @@ mod list;
 mod objects;
 mod pow;
 mod prim;
+mod reduce;
 mod resolver;
 mod scalar;
 mod store;
@@ -83,7 +86,7 @@ pub enum Returns {
     One,
     /// A tuple of these.
     Tuple(Vec<Returns>),
-    /// The next result is a bool: whether it is None. What is inside consumes its results either way.
+    /// The next result is a bool: whether it is there, and not None. What is inside consumes its results either way.
     Optional(Box<Returns>),
     /// A constant; consumes nothing.
     Const(Const),
@@ -100,6 +103,8 @@ pub struct Output {
     pub returns: Returns,
     /// Hidden arguments ([`Resolved::Hidden`]) in the order of their parameters.
     pub hidden: Vec<u32>,
+    /// Parameters of the entry that are lists, by position, and what they are ([`Returns::List`]).
+    pub lists: Vec<(usize, Returns)>,
 }
 
 /// Types `py` for parameters of these types.
@@ -136,14 +141,21 @@ pub fn run_with(
             args.push(infer.parameter(param, &name));
         }
         infer.declared = infer.out.params().len();
-        match infer.entry(py, args) {
+        if infer.is_kernel() && params.iter().any(|p| matches!(p, Param::List(_))) {
+            return Err(Diagnostic::unsupported(py.span, "a kernel takes no lists").help("pass an array"));
+        }
+        match infer.entry(py, args.clone()) {
             Err(_) if infer.restarts => found = infer.found,
             Err(d) => return Err(d),
             Ok(returns) => {
+                let mut lists = vec![];
+                for a in &args {
+                    infer.list_arguments(a, &mut lists)?;
+                }
                 let mut funcs = vec![infer.out];
                 funcs.extend(infer.funcs);
                 let module = Module { stage: Stage::Ntensor, funcs, sites: infer.sites };
-                return Ok(Output { module, returns, hidden: infer.hidden });
+                return Ok(Output { module, returns, hidden: infer.hidden, lists });
             }
         }
     }
@@ -182,6 +194,8 @@ struct Infer<'r> {
     span: Span,
     door: Door,
     resolver: &'r mut dyn Resolver,
+    /// What pyint values are beside those that a loop carries.
+    grown: HashMap<ValueId, growth::Growth>,
     /// What is known of pyint values.
     ranges: HashMap<ValueId, (i128, i128)>,
     /// Tensors that were found to have better sizes, and the value that says so.
@@ -202,6 +216,10 @@ struct Infer<'r> {
     path: Vec<u32>,
     /// Loops over generators whose items are being produced.
     sinks: Vec<Sink>,
+    /// Generators whose items are collected, and how much was undecided where that began.
+    collected: Vec<(u32, Vec<Abs>)>,
+    /// Loops and ifs around this place that are decided at run time.
+    undecided: u32,
     /// What earlier walks found.
     found: Found,
     /// Whether the walk has to begin anew.
@@ -224,6 +242,8 @@ type Key = (u64, u32);
 struct Found {
     /// Forms of what loops carry and of what cells hold.
     forms: HashMap<Key, Vec<join::Ty>>,
+    /// Ranges of integers that loops carry, by position; none where one was assumed and did not hold.
+    ranges: HashMap<(Key, usize), Option<(i128, i128)>>,
     /// Functions that call themselves, with what they return for arguments of these forms, once known.
     recursive: HashMap<usize, Vec<function::Instance>>,
     /// Lists, by where they are made.
@@ -274,6 +294,7 @@ impl<'r> Infer<'r> {
             span: Span::NONE,
             door,
             resolver,
+            grown: HashMap::new(),
             ranges: HashMap::new(),
             refined: HashMap::new(),
             facts: facts::Facts::default(),
@@ -284,6 +305,8 @@ impl<'r> Infer<'r> {
             exits: 0,
             path: vec![],
             sinks: vec![],
+            collected: vec![],
+            undecided: 0,
             found: Found::default(),
             restarts: false,
             compiling: vec![],
@@ -309,6 +332,19 @@ impl<'r> Infer<'r> {
             Param::Const(c) => Abs::Const(c.clone()),
             Param::Function(f) => Abs::UserFunction(*f),
             Param::Known(name) => Abs::Function(name.clone()),
+        }
+    }
+
+    /// The lists among the arguments.
+    fn list_arguments(&self, a: &Abs, out: &mut Vec<(usize, Returns)>) -> Result<(), Diagnostic> {
+        match a {
+            Abs::Tuple(parts) => parts.iter().try_for_each(|p| self.list_arguments(p, out)),
+            Abs::List(v, site) => {
+                let position = self.out.params().iter().position(|p| p == v);
+                out.push((position.unwrap_or(0), self.how_form_returned(&join::Ty::List(*site))?));
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -419,6 +455,10 @@ impl<'r> Infer<'r> {
             Ty::Tagged(abs::Absent::None, inner) => Returns::Optional(Box::new(self.how_form_returned(inner)?)),
             Ty::Tagged(abs::Absent::Unbound(name), _) => return Err(self.unbound(name)),
             Ty::Cell(name, ..) => return Err(self.internal(&format!("the variable {name} is returned"))),
+            Ty::Range(_) | Ty::Closure(..) => {
+                let what = self.describe_ty(form);
+                return Err(self.refuse(format!("{what} cannot be returned from compiled code")));
+            }
         })
     }
 

@@ -112,7 +112,9 @@ impl Infer<'_> {
                 self.logical_not(&Abs::Value(*flag))
             }
             (a, b) if none(a) || none(b) => Ok(Abs::Const(Const::Bool(none(a) && none(b)))),
-            (Abs::Value(x), Abs::Value(y)) if x == y => Ok(Abs::Const(Const::Bool(true))),
+            (Abs::Value(x), Abs::Value(y)) | (Abs::List(x, _), Abs::List(y, _)) if x == y => {
+                Ok(Abs::Const(Const::Bool(true)))
+            }
             (a, b) if self.sort(a) == Kind::Function || self.sort(b) == Kind::Function => {
                 Ok(Abs::Const(Const::Bool(a == b)))
             }

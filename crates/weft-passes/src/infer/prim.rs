@@ -16,14 +16,13 @@ impl Infer<'_> {
         }
         match (name, args) {
             ("absolute", [x]) => self.absolute(x),
-            ("real" | "imag" | "conjugate", [x]) => {
-                let v = self.strengthen(x)?;
-                self.complex_part(name, &Abs::Value(v))
-            }
+            ("real" | "imag" | "conjugate", [x]) => self.complex_part(name, x),
             ("minimum", [x, y]) => self.choose(Op::Min, x, y),
             ("maximum", [x, y]) => self.choose(Op::Max, x, y),
             ("select", [c, x, y]) => self.select(c, x, y),
             ("position", [dim]) => self.position(dim),
+            ("check_index", [i, size, axis]) => self.check_index(i, size, axis),
+            ("broadcast_to", [x, shape]) => self.broadcast_to(x, shape),
             ("cast_like", [x, like]) => self.cast_like(x, like),
             ("cast" | "convert", [x, Abs::Const(Const::Str(dtype))]) => self.as_named(x, dtype, name == "convert"),
             ("libm", [Abs::Const(Const::Str(function)), args @ ..]) => self.libm(function, args),
@@ -36,7 +35,7 @@ impl Infer<'_> {
             ("refuse", [Abs::Const(Const::Str(message))]) => Err(self.typing(message.clone())),
             ("size", [x]) => Ok(Abs::Const(Const::Int(self.number_dtype(x).map_or(0, DType::size) as i128))),
             ("to_float", [x]) => {
-                let dtype = float_function(self.element_dtype(x)?);
+                let dtype = self.real_dtype(float_function(self.element_dtype(x)?))?;
                 Ok(Abs::Value(self.as_dtype(x, dtype)?))
             }
             ("wide", [x]) => {
@@ -46,9 +45,19 @@ impl Infer<'_> {
             ("largest", [x]) => self.largest(x),
             ("strong", [x]) => Ok(Abs::Value(self.strengthen(x)?)),
             ("promote", [_, ..]) => self.promote(args, |d| d),
-            ("promote_float", [_, ..]) => self.promote(args, float_function),
+            ("promote_float", [_, ..]) => {
+                self.common(args, float_function).and_then(|d| self.real_dtype(d))?;
+                self.promote(args, float_function)
+            }
             ("bits", [x]) => self.bits(x),
             ("from_bits", [x, like]) => self.from_bits(x, like),
+            ("to_complex", [x]) => match self.type_of(x) {
+                Some(Type::Num(d)) if d.is_complex() => {
+                    let v = self.materialise(x)?;
+                    Ok(Abs::Value(self.cast(v, Type::PYCOMPLEX)))
+                }
+                _ => Ok(Abs::Value(self.pycomplex(x)?)),
+            },
             ("complex", [re, im]) => self.complex_of(re, im),
             _ if MathFn::from_name(name).is_some_and(|f| f.arity() == args.len()) => self.math(name, args),
             _ => {
@@ -72,12 +81,19 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(Op::math(function), &values, Type::Num(dtype))))
     }
 
-    /// C's own function of Python floats, as CPython calls it.
+    /// C's own function of Python floats, as CPython calls it, or of a Python complex.
     fn libm(&mut self, name: &str, args: &[Abs]) -> Result<Abs, Diagnostic> {
         let function = MathFn::from_name(name).filter(|f| f.arity() == args.len());
         let Some(function) = function else { return Err(self.internal(&format!("prim.libm of {name}"))) };
+        let op = Op::Math { function, exact: true };
+        if let [z] = args
+            && self.as_weak(z) == Some(Weak::Complex)
+        {
+            let v = self.materialise(z)?;
+            return Ok(Abs::Value(self.emit(op, &[v], Type::PYCOMPLEX)));
+        }
         let values: Vec<ValueId> = args.iter().map(|x| self.pyfloat(x)).collect::<Result<_, _>>()?;
-        Ok(Abs::Value(self.emit(Op::Math { function, exact: true }, &values, Type::PYFLOAT)))
+        Ok(Abs::Value(self.emit(op, &values, Type::PYFLOAT)))
     }
 
     /// Dtype in which numbers meet after `each` has been applied to what is strong; Python's own count as weak unless
@@ -85,20 +101,35 @@ impl Infer<'_> {
     fn common(&self, args: &[Abs], each: impl Fn(DType) -> DType) -> Result<DType, Diagnostic> {
         let mut strong: Option<DType> = None;
         let mut weak: Option<Weak> = None;
+        let mut given: Option<DType> = None;
         for x in args {
             match self.as_weak(x).filter(|w| *w != Weak::Bool) {
                 Some(w) => weak = weak.max(Some(w)),
                 None => {
-                    let d = each(self.element_dtype(x)?);
+                    let d = self.element_dtype(x)?;
+                    given = Some(given.map_or(d, |s| promote(s, d)));
+                    let d = each(d);
                     strong = Some(strong.map_or(d, |s| promote(s, d)));
                 }
             }
         }
         Ok(match (strong, weak) {
-            (Some(d), Some(w)) => promote_weak(w, d),
+            (Some(d), Some(w)) => match given.map(|g| (g, promote_weak(w, g))) {
+                // Of a higher kind than what it stands beside: a Python float beside integers is not weak.
+                Some((g, met)) if g != met => promote(d, each(met)),
+                _ => promote_weak(w, d),
+            },
             (Some(d), None) => d,
             (None, w) => each(w.unwrap_or(Weak::Float).default_dtype()),
         })
+    }
+
+    /// The dtype, which must not be complex.
+    fn real_dtype(&self, dtype: DType) -> Result<DType, Diagnostic> {
+        match dtype.is_complex() {
+            true => Err(self.typing(format!("the function is not defined for {}", dtype.numpy_name()))),
+            false => Ok(dtype),
+        }
     }
 
     /// The numbers in the dtype where they meet, as a tuple.
@@ -180,6 +211,10 @@ impl Infer<'_> {
         }
         let dtype = DType::ALL.into_iter().find(|d| d.numpy_name() == name);
         let Some(dtype) = dtype else { return Err(self.internal(&format!("no dtype {name}"))) };
+        if checked && self.as_weak(x) == Some(Weak::Complex) && !dtype.is_complex() {
+            let kind = if dtype.is_float() { "float" } else { "int" };
+            return Err(self.typing(format!("{kind}() argument must be a real number, not 'complex'")));
+        }
         if checked {
             return Ok(Abs::Value(self.as_dtype(x, dtype)?));
         }
@@ -198,10 +233,7 @@ impl Infer<'_> {
         let v = self.strengthen(x)?;
         match self.out.ty(v).clone() {
             Type::Num(DType::Bool) => Ok(Abs::Value(v)),
-            ty if ty.part().is_some() => {
-                let part = ty.part().unwrap_or(ty);
-                Ok(Abs::Value(self.emit(Op::Abs, &[v], part)))
-            }
+            ty if ty.part().is_some() => Ok(Abs::Value(self.modulus(v))),
             ty => Ok(Abs::Value(self.emit(Op::Abs, &[v], ty))),
         }
     }

@@ -156,10 +156,12 @@ impl Infer<'_> {
                     let plain = Op::from_binop(op).unwrap_or(Op::Add);
                     let v = self.emit(plain, &[x, y], Type::PYINT);
                     self.affine_binop(op, a, b, v);
+                    self.grow(op, a, b, v);
                     return Ok(self.with_range(v, range));
                 }
                 let v = self.checked(op, x, y);
                 self.affine_binop(op, a, b, v);
+                self.grow(op, a, b, v);
                 Ok(self.with_range(v, (range.0.max(INT64.0), range.1.min(INT64.1))))
             }
             BinOp::FloorDiv => {

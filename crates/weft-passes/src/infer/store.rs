@@ -3,7 +3,6 @@
 use super::Infer;
 use super::abs::Abs;
 use super::array::ZeroD;
-use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::rules::can_cast_same_kind;
@@ -152,16 +151,6 @@ impl Infer<'_> {
         let site = self.site(ExcClass::ValueError, template);
         let refined = TensorType { dims: ty.dims.clone(), ..self.tensor(from).cloned().unwrap_or(ty.clone()) };
         Ok(self.emit(Op::NtRefine { site }, &[from, to, from], Type::tensor(refined)))
-    }
-
-    /// `x[…]` with arrays of integers or bools.
-    pub(super) fn pick(&mut self, _t: ValueId, _parts: &[Part]) -> Result<Abs, Diagnostic> {
-        Err(self.refuse("indexing with arrays is not supported yet"))
-    }
-
-    /// `x[…] = v` with arrays of integers or bools.
-    pub(super) fn put(&mut self, _t: ValueId, _parts: &[Part], _v: &Abs) -> Result<(), Diagnostic> {
-        Err(self.refuse("indexing with arrays is not supported yet"))
     }
 }
 

@@ -30,7 +30,7 @@ impl Infer<'_> {
         if self.is_static(&iter) {
             return self.walk_unrolled(py, op, &iter, inits, env);
         }
-        if self.is_growing(&iter) {
+        if self.is_growing(&iter) || self.is_empty(&iter) {
             return self.walk_list(py, op, &iter, inits, env);
         }
         let len = self.iter_len(&iter)?;
@@ -70,14 +70,22 @@ impl Infer<'_> {
             self.below(index, &Abs::Value(bounds[1]));
         }
         let carried = self.region_values(turn.region, &turn.forms)?;
+        self.grow_from(turn.key, &carried);
+        self.undecided += 1;
         let (end, target) = self.in_loop(turn.region, |s| {
             let item = item(s, index)?;
-            s.walk_turn(py, &data, item, carried, env)
+            s.walk_turn(py, &data, item, carried.clone(), env)
         })?;
+        self.undecided -= 1;
         turn.exits(target, end);
         let all: Vec<&Pending> = turn.continues.iter().chain(&turn.breaks).collect();
         let joined = self.join_exits(Some(turn.declared.clone()), all.into_iter())?;
         self.widen(turn.key, &turn.declared, joined)?;
+        // An iteration that leaves has changed values too, and they are what the loop gives.
+        let turns = self.range(&Abs::Value(bounds[1])).1 - self.range(&Abs::Value(bounds[0])).0;
+        let turns = if self.range(&Abs::Value(bounds[2])).0 > 0 { turns.max(0) } else { 1 << 64 };
+        let all: Vec<Pending> = turn.continues.iter().chain(&turn.breaks).cloned().collect();
+        let growths = self.grow_through(turn.key, turns, inits, &carried, &all)?;
         self.span = span;
         let mut operands = bounds.to_vec();
         operands.extend(&turn.inits);
@@ -86,6 +94,12 @@ impl Infer<'_> {
             self.settle(exit, Leave::Break, self.level + 1, &turn.forms)?;
         }
         let results = self.structured(Op::ScfFor, &operands, &turn.forms, &[turn.region])?;
+        self.grow_results(&growths, &results);
+        for (k, a) in results.iter().enumerate() {
+            if let (Abs::Value(v), Some(Some(range))) = (a, self.found.ranges.get(&(turn.key, k))) {
+                self.ranges.insert(*v, *range);
+            }
+        }
         bind_results(&data, results, env);
         Ok(None)
     }
@@ -96,17 +110,22 @@ impl Infer<'_> {
         let span = self.span;
         let mut turn = self.turn(op, &inits)?;
         let carried = self.region_values(turn.region, &turn.forms)?;
+        self.grow_from(turn.key, &carried);
+        self.undecided += 1;
         let (end, target) = self.in_loop(turn.region, |s| {
             let mut inner = env.clone();
-            for (&p, a) in py.func.region(data.regions[0]).args.iter().zip(carried) {
-                inner[p.index()] = Some(a);
+            for (&p, a) in py.func.region(data.regions[0]).args.iter().zip(&carried) {
+                inner[p.index()] = Some(a.clone());
             }
             let flow = s.walk_region(py, data.regions[0], &mut inner)?;
             s.end_of_turn(flow)
         })?;
+        self.undecided -= 1;
         turn.exits(target, end);
         let joined = self.join_exits(Some(turn.declared.clone()), turn.continues.iter())?;
         self.widen(turn.key, &turn.declared, joined)?;
+        let continues = turn.continues.clone();
+        let growths = self.grow_through(turn.key, i128::MAX >> 8, &inits, &carried, &continues)?;
         self.span = span;
         self.settle_turn(&turn)?;
         let breaks = std::mem::take(&mut turn.breaks);
@@ -116,6 +135,7 @@ impl Infer<'_> {
             self.settle(exit, Leave::Break, self.level + 1, &forms)?;
         }
         let results = self.structured(Op::ScfLoop, &turn.inits, &forms, &[turn.region])?;
+        self.grow_left(&growths, &carried, &breaks, &results);
         if breaks.is_empty() {
             self.unreachable();
             return Ok(Some(Flow::Left));
@@ -418,6 +438,15 @@ impl Infer<'_> {
             });
         }
         let Some(ty) = ty else { return Err(self.internal("an item of an empty tuple")) };
+        if let Ty::Tuple(parts) = &ty {
+            let mut chosen = vec![];
+            for k in 0..parts.len() {
+                let column: Vec<Abs> =
+                    items.iter().filter_map(|t| if let Abs::Tuple(t) = t { t.get(k).cloned() } else { None }).collect();
+                chosen.push(self.choose_item(&column, i)?);
+            }
+            return Ok(Abs::Tuple(chosen));
+        }
         if !matches!(&ty, Ty::Leaf(t) if t.is_scalar()) {
             return Err(self.refuse("a tuple of anything but numbers can only be indexed by a constant"));
         }

@@ -249,12 +249,14 @@ impl Infer<'_> {
     fn read_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
         let Abs::Cell(cell) = cell else { return Err(self.internal("no cell")) };
         let cell = cell.0.clone();
-        let mut values = vec![];
-        for &leaf in &cell.leaves {
-            let Type::Cell(held) = self.out.ty(leaf).clone() else { return Err(self.internal("a cell of nothing")) };
-            values.push(self.emit(Op::CellGet, &[leaf], (*held).clone()));
+        // Sizes that differ from one time to the next have symbols of their own each time.
+        let form = self.instantiate(&cell.ty);
+        let (mut types, mut values) = (vec![], vec![]);
+        self.leaf_types(&form, &mut types);
+        for (&leaf, ty) in cell.leaves.iter().zip(types) {
+            values.push(self.emit(Op::CellGet, &[leaf], ty));
         }
-        Self::rebuild(&cell.form, &mut values.into_iter()).ok_or_else(|| self.internal("a cell"))
+        Self::rebuild(&form, &mut values.into_iter()).ok_or_else(|| self.internal("a cell"))
     }
 
     /// Runs a generator: every item goes to the innermost sink.
@@ -272,6 +274,16 @@ impl Infer<'_> {
             Iter::Filter(f, inner) => self.produce_filtered(f, inner),
             _ => Err(self.internal("no generator")),
         }
+    }
+
+    /// The items of a generator whose loops are all known now.
+    pub(super) fn collect(&mut self, iter: &Abs) -> Result<Vec<Abs>, Diagnostic> {
+        self.collected.push((self.undecided, vec![]));
+        let sinks = std::mem::take(&mut self.sinks);
+        let flow = self.produce(iter);
+        self.sinks = sinks;
+        let items = self.collected.pop().map(|(_, items)| items).unwrap_or_default();
+        flow.map(|_| items)
     }
 
     /// `filter(f, it)` over something with a length.
@@ -315,7 +327,19 @@ impl Infer<'_> {
 
     /// One item of the generator that is running: the body of the loop that goes through it.
     pub(super) fn emit_item(&mut self, item: &Abs) -> Result<Option<Flow>, Diagnostic> {
-        let Some(sink) = self.sinks.pop() else { return Err(self.internal("an item for nobody")) };
+        let Some(sink) = self.sinks.pop() else {
+            let undecided = self.undecided;
+            return match self.collected.last_mut() {
+                Some((at, items)) if *at == undecided => {
+                    items.push(item.clone());
+                    Ok(None)
+                }
+                Some(_) => Err(self
+                    .refuse("the number of items of this generator is not known at compile time")
+                    .help("make a list: list(…) or [… for …]")),
+                None => Err(self.internal("an item for nobody")),
+            };
+        };
         // The body belongs to the function that has the loop.
         let inner = self.frames.split_off(sink.frame + 1);
         let done = self.consume(&sink, item);

@@ -281,19 +281,19 @@ impl Infer<'_> {
         let by = self.constant(Const::Int(step), Type::I64);
         let start = self.clamped(lower, size, step > 0, false);
         if (lower, upper, step) == (Bound::Absent, Bound::Absent, -1) {
-            return Ok(Taken { start, step: by, size: dim, walk: Walk::Step });
+            return Ok(Taken { start: self.inside_array(start), step: by, size: dim, walk: Walk::Step });
         }
         let what = ends.map(|(l, u)| Computed::Slice(dim, l, u, step));
         let walk = if step == 1 { Walk::Run } else { Walk::Step };
         if let Some(size) = what.and_then(|what| self.known_size(what)) {
-            return Ok(Taken { start, step: by, size, walk });
+            return Ok(Taken { start: self.inside_array(start), step: by, size, walk });
         }
         let stop = self.clamped(upper, size, step > 0, true);
         let (from, to) = if step > 0 { (start, stop) } else { (stop, start) };
         let length = self.emit(Op::Sub, &[to, from], Type::I64);
         let length = self.steps(length, step.unsigned_abs() as i128);
         let size = self.bind_size(length, what);
-        Ok(Taken { start, step: by, size, walk })
+        Ok(Taken { start: self.inside_array(start), step: by, size, walk })
     }
 
     /// The symbol of `max(size - less, 0)`, where `size` is the value of `dim`.
@@ -330,19 +330,24 @@ impl Infer<'_> {
         self.emit(Op::Add, &[whole, more], Type::I64)
     }
 
-    /// A bound as a place on an axis of `size`: in `0..=size` going up, in `-1..size` going down. The start of a
-    /// slice that goes down through nothing is 0, so that it points into the array.
+    /// The start of a slice, or 0 where one that goes down takes nothing: it points into the array.
+    fn inside_array(&mut self, start: ValueId) -> ValueId {
+        let zero = self.constant(Const::Int(0), Type::I64);
+        self.emit(Op::Max, &[start, zero], Type::I64)
+    }
+
+    /// A bound as a place on an axis of `size`: in `0..=size` going up, in `-1..size` going down.
     fn clamped(&mut self, bound: Bound, size: ValueId, up: bool, stop: bool) -> ValueId {
         let zero = self.constant(Const::Int(0), Type::I64);
         let minus = self.constant(Const::Int(-1), Type::I64);
         let last = self.emit(Op::Add, &[size, minus], Type::I64);
-        let (low, high) = if up { (zero, size) } else { (if stop { minus } else { zero }, last) };
+        let (low, high) = if up { (zero, size) } else { (minus, last) };
         let at = match bound {
             Bound::Absent => {
                 return match (up, stop) {
                     (true, false) => zero,
                     (true, true) => size,
-                    (false, false) => self.emit(Op::Max, &[last, zero], Type::I64),
+                    (false, false) => last,
                     (false, true) => minus,
                 };
             }
@@ -394,7 +399,7 @@ impl Infer<'_> {
         let by = self.emit(Op::Abs, &[step], Type::I64);
         let length = self.ceil_div(length, by);
         let size = self.bind_size(length, None);
-        Ok(Taken { start, step, size, walk: Walk::Step })
+        Ok(Taken { start: self.inside_array(start), step, size, walk: Walk::Step })
     }
 }
 

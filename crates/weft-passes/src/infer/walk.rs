@@ -6,7 +6,7 @@ use super::{Infer, Key, Scope};
 use crate::py::PyFunction;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use weft_diag::{Diagnostic, ErrorKind};
+use weft_diag::{Diagnostic, ErrorKind, Span};
 use weft_ir::attr::Const;
 use weft_ir::{ExcClass, Op, OpId, RegionId, Type};
 
@@ -38,11 +38,13 @@ pub(super) struct Frame {
     pub identity: usize,
     /// The function itself, where it is a nested one.
     pub this: Option<Abs>,
+    /// The call of it; nothing for the entry.
+    pub called_at: Span,
 }
 
 impl Frame {
     pub(super) fn new(scope: Scope, py: Here<'_>) -> Frame {
-        Frame { scope, returns: vec![], targets: vec![], identity: Arc::as_ptr(py) as usize, this: None }
+        Frame { scope, returns: vec![], targets: vec![], identity: Arc::as_ptr(py) as usize, this: None, called_at: Span::NONE }
     }
 }
 
@@ -90,7 +92,8 @@ impl Infer<'_> {
             .collect::<Result<_, _>>()?;
         // These pass values on without looking; everything else uses them.
         let passes = data.op.is_breakable()
-            || matches!(data.op, Op::Yield | Op::Break { .. } | Op::Continue { .. } | Op::PyCell { .. } | Op::PySet);
+            || matches!(data.op, Op::Yield | Op::Break { .. } | Op::Continue { .. } | Op::PyCell { .. } | Op::PySet)
+            || matches!(data.op, Op::PyClosure { .. });
         if !passes {
             for a in &mut args {
                 *a = self.assigned(a)?;
@@ -151,7 +154,10 @@ impl Infer<'_> {
                 self.delete_index_list(&x, &args[1..])?;
                 return Ok(None);
             }
-            Op::PyUnreachable => return Ok(Some(Flow::Left)),
+            Op::PyUnreachable => {
+                self.unreachable();
+                return Ok(Some(Flow::Left));
+            }
             Op::PySlice => {
                 let [lo, hi, step] = [args[0].clone(), args[1].clone(), args[2].clone()];
                 Abs::Slice(Box::new([lo, hi, step]))
@@ -184,10 +190,19 @@ impl Infer<'_> {
                 }
                 return Ok(None);
             }
-            Op::PyMatchLen { len, star } => {
+            Op::PyMatchLen { len: wanted, star } => {
+                if self.as_list(&args[0]).is_some() {
+                    let len = self.list_len(&args[0])?;
+                    let is = if *star { weft_ir::attr::CmpOp::Ge } else { weft_ir::attr::CmpOp::Eq };
+                    let fits = self.scalar_compare(is, &len, &Abs::Const(Const::Int((*wanted).into())))?;
+                    if let Some(&r) = data.results.first() {
+                        env[r.index()] = Some(fits);
+                    }
+                    return Ok(None);
+                }
                 let fits = match &args[0] {
-                    Abs::Tuple(items) if *star => items.len() >= *len as usize,
-                    Abs::Tuple(items) => items.len() == *len as usize,
+                    Abs::Tuple(items) if *star => items.len() >= *wanted as usize,
+                    Abs::Tuple(items) => items.len() == *wanted as usize,
                     _ => false,
                 };
                 Abs::Const(Const::Bool(fits))
@@ -373,6 +388,11 @@ impl Infer<'_> {
     pub(super) fn sequence(&mut self, a: &Abs) -> Result<Vec<Abs>, Diagnostic> {
         if let Abs::Tuple(items) = a {
             return Ok(items.clone());
+        }
+        if let Abs::Iter(it) = a
+            && let Iter::Generator(_) = **it
+        {
+            return self.collect(a);
         }
         if !self.is_static(a) {
             let what = self.describe(a);

@@ -109,8 +109,9 @@ impl Infer<'_> {
 
     /// A Python number as pycomplex.
     pub(super) fn pycomplex(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
-        if self.as_weak(a) == Some(Weak::Complex) {
-            return self.materialise(a);
+        if self.type_of(a).is_some_and(|t| t.part().is_some()) {
+            let v = self.materialise(a)?;
+            return Ok(self.cast(v, Type::PYCOMPLEX));
         }
         let v = self.pyfloat(a)?;
         Ok(self.cast(v, Type::PYCOMPLEX))

@@ -24,6 +24,7 @@ pub fn slot_types(ty: &Type) -> Vec<Type> {
         }
         Type::Py(weft_ir::Weak::None) => vec![],
         Type::List(_) => vec![Type::Mem(DType::I64, weft_ir::Space::Host), Type::Owner],
+        Type::Cell(held) => slot_types(held).into_iter().map(|ty| Type::Cell(Arc::new(ty))).collect(),
         other => vec![machine_type(other)],
     }
 }
@@ -33,6 +34,9 @@ impl Lower<'_> {
     pub fn slots(&self, v: ValueId) -> Vec<ValueId> {
         if let Some(list) = self.lists.get(&v) {
             return vec![list.header, list.owner];
+        }
+        if let Some(cells) = self.cells.get(&v) {
+            return cells.clone();
         }
         match self.arrays.get(&v) {
             Some(a) => a.slots().collect(),
@@ -55,6 +59,9 @@ impl Lower<'_> {
             }
             Type::List(_) => {
                 self.lists.insert(old, super::list::List { header: slots[0], owner: slots[1] });
+            }
+            Type::Cell(_) => {
+                self.cells.insert(old, slots.into());
             }
             _ => slots.iter().for_each(|&v| self.r.set(old, v)),
         }

@@ -23,12 +23,13 @@ mod flow;
 mod kernel;
 mod list;
 mod outline;
+mod reduce;
 mod view;
 
 use crate::rebuild::Rebuild;
 use crate::{PassCx, canon, own};
 use array::Array;
-use flow::is_flow;
+use flow::{is_flow, slot_types};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{CmpOp, Unit};
@@ -53,7 +54,7 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     let uses = |wanted: &dyn Fn(&Op) -> bool| funcs.iter().any(|f| f.ops.iter().any(|o| wanted(&o.op)));
     if uses(&|op| matches!(op, Op::Checked { site, .. } if *site == too_big)) {
         let template = "array is too big; its bytes are more than an int64 can count".into();
-        m.sites.push(Site { class: ExcClass::ValueError, template, span: Span::NONE, user: None });
+        m.sites.push(Site { class: ExcClass::ValueError, template, span: Span::NONE, user: None, callers: vec![] });
     }
     if uses(&|op| matches!(op, Op::Call { .. })) {
         m.sites.push(Site::recursion());
@@ -118,8 +119,8 @@ impl<'s> Lower<'s> {
                 let array = self.array_param(t, &name);
                 self.roots.insert(array.owner, array.owner);
                 self.arrays.insert(p, array);
-            } else if ty.as_list().is_some() {
-                let slots: Vec<ValueId> = flow::slot_types(&ty).into_iter().map(|ty| self.r.b().arg(ty)).collect();
+            } else if matches!(ty, Type::List(_) | Type::Cell(_)) {
+                let slots: Vec<ValueId> = slot_types(&ty).into_iter().map(|ty| self.r.b().arg(ty)).collect();
                 self.define(p, &slots);
             } else if ty != Type::NONE {
                 self.r.arg(p, machine_type(&ty));
@@ -145,6 +146,7 @@ impl<'s> Lower<'s> {
             Op::NtReshape => self.reshape(id),
             Op::NtAlloc { zero } => self.new_array(id, zero)?,
             Op::NtCopy => self.copy(id)?,
+            Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
                 self.r.set(data.results[0], size);

@@ -108,7 +108,7 @@ impl<'a> Lower<'a, '_> {
                 let place = self.place(base, indices, *tuple, target.span)?;
                 self.effect(target.span, Op::PyDelIndex, &place);
             }
-            _ => return Err(unsupported(target.span, "deleting an attribute", "leave it, or set it outside")),
+            _ => return Err(unsupported(target.span, "deleting an attribute", "leave the `del` out")),
         }
         Ok(())
     }

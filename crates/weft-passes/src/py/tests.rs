@@ -346,13 +346,14 @@ fn slices_stars_formats_and_del() {
           %23 = py.slice(%20, %21, %22)
           py.setindex(%14, %a.0, %18, %19, %23)
           py.delete(%i.1)
-@@
-          %24 = py.format(%a.0, %15) <{parts=["", "", ""], specs=["!r:>4", ""]}>
-          %25 = py.const() <{value=1}>
-          %26 = py.tuple(%25)
-          %27 = py.concat(%xs.2, %26)
-          %28 = py.tuple(%24, %27)
-          return(%28)
+          %24 = py.const() <{value=0}>
+          py.delindex(%15, %24)
+          %25 = py.format(%a.0, %15) <{parts=["", "", ""], specs=["!r:>4", ""]}>
+          %26 = py.const() <{value=1}>
+          %27 = py.tuple(%26)
+          %28 = py.concat(%xs.2, %27)
+          %29 = py.tuple(%25, %28)
+          return(%29)
         }
         "#,
     );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 use smallvec::SmallVec;
@@ -19,10 +19,47 @@ use crate::tensor::UsmNdarray;
 
 /// One argument, checked.
 enum Argument<'py> {
-    Tensor { object: Bound<'py, UsmNdarray>, written: bool },
-    Memory { buffer: Arc<Buffer>, written: bool },
+    Tensor {
+        object: Bound<'py, UsmNdarray>,
+        written: bool,
+    },
+    Memory {
+        buffer: Arc<Buffer>,
+        written: bool,
+    },
     Null,
     Bytes(SmallVec<[u8; 16]>),
+    /// So many bytes of each work-group's local memory.
+    Local(u32),
+}
+
+/// Local memory of a work-group, as an argument: on OpenCL for a parameter that points to local memory; on CUDA, beside the
+/// parameters, the size of the kernel's `extern .shared` memory.
+#[pyclass(frozen, eq, hash, module = "weft.program")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct WorkGroupMemory {
+    bytes: u32,
+}
+
+#[pymethods]
+impl WorkGroupMemory {
+    #[new]
+    fn new(nbytes: &Bound<'_, PyAny>) -> PyResult<WorkGroupMemory> {
+        match nbytes.extract::<u32>() {
+            Ok(bytes) if bytes > 0 => Ok(WorkGroupMemory { bytes }),
+            _ => Err(PyValueError::new_err(format!("local memory has a number of bytes above zero, not {nbytes}"))),
+        }
+    }
+
+    /// How many bytes each work-group gets.
+    #[getter]
+    fn nbytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn __repr__(&self) -> String {
+        format!("weft.program.WorkGroupMemory({})", self.bytes)
+    }
 }
 
 /// The arguments of a launch.
@@ -75,11 +112,16 @@ impl Named<'_> {
 }
 
 impl<'py> Call<'py> {
-    /// Checks number and types.
-    pub(super) fn read(args: &Bound<'py, PyAny>, kernel: &dyn Kernel) -> PyResult<Call<'py>> {
+    /// Checks number and types. `shared_apart`: local memory is no parameter of kernels, as on CUDA.
+    pub(super) fn read(args: &Bound<'py, PyAny>, kernel: &dyn Kernel, shared_apart: bool) -> PyResult<Call<'py>> {
         let parameters = kernel.parameters();
-        let mut list = vec![];
-        for (index, object) in args.try_iter()?.enumerate() {
+        let (mut list, mut apart) = (vec![], vec![]);
+        for object in args.try_iter()? {
+            let (object, index) = (object?, list.len());
+            if let (true, Ok(local)) = (shared_apart, object.cast::<WorkGroupMemory>()) {
+                apart.push(Argument::Local(local.get().bytes));
+                continue;
+            }
             let parameter = match parameters {
                 Some(known) => match known.get(index) {
                     Some(parameter) => Some(parameter),
@@ -87,11 +129,14 @@ impl<'py> Call<'py> {
                 },
                 None => None,
             };
-            list.push(read_one(&object?, &Named { kernel: kernel.name(), index, parameter })?);
+            list.push(read_one(&object, &Named { kernel: kernel.name(), index, parameter })?);
         }
         match parameters {
             Some(known) if known.len() != list.len() => Err(miscounted(kernel, known, list.len())),
-            _ => Ok(Call(list)),
+            _ => {
+                list.append(&mut apart);
+                Ok(Call(list))
+            }
         }
     }
 
@@ -151,6 +196,9 @@ impl<'py> Call<'py> {
         for (argument, buffer) in self.0.iter().zip(buffers) {
             match argument {
                 Argument::Bytes(bytes) => packed.push(bytes, ArgKind::Value),
+                Argument::Local(bytes) => {
+                    packed.fields.push(ArgField { offset: 0, size: *bytes, kind: ArgKind::Local });
+                }
                 Argument::Null => packed.push(&0_u64.to_ne_bytes(), ArgKind::Pointer),
                 Argument::Tensor { written, .. } | Argument::Memory { written, .. } => {
                     let Some(buffer) = buffer else { continue };
@@ -195,7 +243,10 @@ fn read_one<'py>(object: &Bound<'py, PyAny>, named: &Named<'_>) -> PyResult<Argu
             let found = memory(object, element.as_deref(), *written, named)?;
             found.ok_or_else(|| named.wrong(object, ": pass a tensor or weft.memory"))
         }
-        ParameterKind::Local => Err(named.wrong(object, ": declare local memory inside the kernel instead")),
+        ParameterKind::Local => match object.cast::<WorkGroupMemory>() {
+            Ok(local) => Ok(Argument::Local(local.get().bytes)),
+            Err(_) => Err(named.wrong(object, ": pass weft.program.WorkGroupMemory(nbytes)")),
+        },
         ParameterKind::Bits { bytes } => {
             if *bytes == 8
                 && let Some(found) = memory(object, None, true, named)?

@@ -1,0 +1,395 @@
+//! Reductions that compiled code calls: the order of [`weft_ir::reduce`], as fast as the processor's vectors.
+//!
+//! Lanes are independent, so that any vector width gives the same bits.
+
+use weft_ir::DType;
+use weft_ir::attr::Fold;
+use weft_ir::reduce::{RUN, block, split};
+
+/// Number of a fold in compiled code.
+pub(crate) fn fold_number(fold: Fold) -> u64 {
+    FOLDS.iter().position(|&f| f == fold).unwrap_or(0) as u64
+}
+
+const FOLDS: [Fold; 8] =
+    [Fold::Sum, Fold::Prod, Fold::Min, Fold::Max, Fold::Any, Fold::All, Fold::ArgMin, Fold::ArgMax];
+
+/// `m` reductions of `n` elements each. Steps are in bytes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Lines {
+    data: *const u8,
+    out: *mut u8,
+    n: usize,
+    /// From one element to the next.
+    stride: isize,
+    m: usize,
+    /// From one reduction to the next.
+    in_step: isize,
+    out_step: isize,
+}
+
+/// What compiled code calls: the number of a fold, the number of a dtype, and a [`Lines`] in words.
+///
+/// # Safety
+/// The lines describe memory that may be read and written.
+pub(crate) unsafe extern "C" fn reduce(fold: u64, dtype: u64, lines: *const u64) {
+    // SAFETY: words in the order of the fields, as lowering wrote them.
+    let lines = unsafe { lines.cast::<Lines>().read_unaligned() };
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { wide(fold, dtype, &lines) };
+    }
+    dispatch(fold, dtype, &lines);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide(fold: u64, dtype: u64, lines: &Lines) {
+    dispatch(fold, dtype, lines);
+}
+
+#[inline(always)]
+fn dispatch(fold: u64, dtype: u64, lines: &Lines) {
+    let (Some(&fold), Some(&dtype)) = (FOLDS.get(fold as usize), DType::ALL.get(dtype as usize)) else { return };
+    match dtype {
+        DType::Bool => match fold {
+            Fold::Any => run::<u8, Or>(lines),
+            Fold::All => run::<u8, And>(lines),
+            _ => ordered::<u8>(fold, lines),
+        },
+        DType::I8 => ordered::<i8>(fold, lines),
+        DType::I16 => ordered::<i16>(fold, lines),
+        DType::I32 => ordered::<i32>(fold, lines),
+        DType::I64 => ordered::<i64>(fold, lines),
+        DType::U8 => ordered::<u8>(fold, lines),
+        DType::U16 => ordered::<u16>(fold, lines),
+        DType::U32 => ordered::<u32>(fold, lines),
+        DType::U64 => ordered::<u64>(fold, lines),
+        DType::F32 => ordered::<f32>(fold, lines),
+        DType::F64 => ordered::<f64>(fold, lines),
+        DType::C64 => complex::<f32>(fold, lines),
+        DType::C128 => complex::<f64>(fold, lines),
+        // Computed in f32.
+        DType::F16 => {}
+    }
+}
+
+/// An element.
+trait Item: Copy {
+    const ZERO: Self;
+    const ONE: Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+
+/// An element that is less or more than another.
+trait Ordered: Item + PartialOrd {
+    const LEAST: Self;
+    const MOST: Self;
+}
+
+macro_rules! integers {
+    ($($t:ty),*) => {$(
+        impl Item for $t {
+            const ZERO: $t = 0;
+            const ONE: $t = 1;
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t { self.wrapping_mul(other) }
+        }
+        impl Ordered for $t {
+            const LEAST: $t = <$t>::MIN;
+            const MOST: $t = <$t>::MAX;
+        }
+    )*};
+}
+
+macro_rules! floats {
+    ($($t:ty),*) => {$(
+        impl Item for $t {
+            // The identity of addition: 0.0 would turn a sum of -0.0 into 0.0.
+            const ZERO: $t = -0.0;
+            const ONE: $t = 1.0;
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t { self + other }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t { self * other }
+        }
+        impl Ordered for $t {
+            const LEAST: $t = <$t>::NEG_INFINITY;
+            const MOST: $t = <$t>::INFINITY;
+        }
+    )*};
+}
+
+integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+floats!(f32, f64);
+
+/// Real and imaginary part.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Complex<T>(T, T);
+
+macro_rules! complexes {
+    ($($t:ty),*) => {$(
+        impl Item for Complex<$t> {
+            const ZERO: Self = Complex(-0.0, -0.0);
+            const ONE: Self = Complex(1.0, 0.0);
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self { Complex(self.0 + other.0, self.1 + other.1) }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
+            }
+        }
+    )*};
+}
+
+complexes!(f32, f64);
+
+/// How two elements become one.
+trait Combine<T: Copy> {
+    const IDENTITY: T;
+    fn fold(a: T, b: T) -> T;
+}
+
+struct Sum;
+struct Prod;
+struct Min;
+struct Max;
+struct Or;
+struct And;
+
+impl<T: Item> Combine<T> for Sum {
+    const IDENTITY: T = T::ZERO;
+    #[inline(always)]
+    fn fold(a: T, b: T) -> T {
+        a.plus(b)
+    }
+}
+
+impl<T: Item> Combine<T> for Prod {
+    const IDENTITY: T = T::ONE;
+    #[inline(always)]
+    fn fold(a: T, b: T) -> T {
+        a.times(b)
+    }
+}
+
+// Not a number wins: the first that is not equal to itself stays.
+#[allow(clippy::eq_op)]
+impl<T: Ordered> Combine<T> for Min {
+    const IDENTITY: T = T::MOST;
+    #[inline(always)]
+    fn fold(a: T, b: T) -> T {
+        if a <= b || a != a { a } else { b }
+    }
+}
+
+#[allow(clippy::eq_op)]
+impl<T: Ordered> Combine<T> for Max {
+    const IDENTITY: T = T::LEAST;
+    #[inline(always)]
+    fn fold(a: T, b: T) -> T {
+        if a >= b || a != a { a } else { b }
+    }
+}
+
+impl Combine<u8> for Or {
+    const IDENTITY: u8 = 0;
+    #[inline(always)]
+    fn fold(a: u8, b: u8) -> u8 {
+        a | u8::from(b != 0)
+    }
+}
+
+impl Combine<u8> for And {
+    const IDENTITY: u8 = 1;
+    #[inline(always)]
+    fn fold(a: u8, b: u8) -> u8 {
+        a & u8::from(b != 0)
+    }
+}
+
+#[inline(always)]
+fn ordered<T: Ordered>(fold: Fold, lines: &Lines) {
+    match fold {
+        Fold::Sum => run::<T, Sum>(lines),
+        Fold::Prod => run::<T, Prod>(lines),
+        Fold::Min => run::<T, Min>(lines),
+        Fold::Max => run::<T, Max>(lines),
+        Fold::ArgMin => positions::<T>(lines, |a, b| a < b),
+        Fold::ArgMax => positions::<T>(lines, |a, b| a > b),
+        Fold::Any | Fold::All => {}
+    }
+}
+
+#[inline(always)]
+fn complex<T>(fold: Fold, lines: &Lines)
+where
+    Complex<T>: Item,
+{
+    match fold {
+        Fold::Sum => run::<Complex<T>, Sum>(lines),
+        Fold::Prod => run::<Complex<T>, Prod>(lines),
+        _ => {}
+    }
+}
+
+#[inline(always)]
+fn run<T: Copy, C: Combine<T>>(l: &Lines) {
+    let item = size_of::<T>() as isize;
+    if l.in_step != 0 && l.stride.unsigned_abs() > l.in_step.unsigned_abs() {
+        return columns::<T, C>(l);
+    }
+    for k in 0..l.m as isize {
+        // SAFETY: the lines describe memory that may be read and written.
+        unsafe {
+            let data = l.data.offset(k * l.in_step);
+            let v = match l.stride == item {
+                true => along::<T, C>(l.n, &|i| data.cast::<T>().add(i)),
+                false => along::<T, C>(l.n, &|i| data.offset(i as isize * l.stride).cast::<T>()),
+            };
+            l.out.offset(k * l.out_step).cast::<T>().write_unaligned(v);
+        }
+    }
+}
+
+/// One reduction along its axis. `at` says where an element is.
+#[inline(always)]
+unsafe fn along<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *const T) -> T {
+    let size = block(size_of::<T>());
+    if n <= size {
+        // SAFETY: the caller's memory.
+        return unsafe { one_block::<T, C>(n, at) };
+    }
+    let blocks = n.div_ceil(size);
+    // SAFETY: the caller's memory.
+    let result = |b: usize| unsafe { one_block::<T, C>(size.min(n - b * size), &|i| at(b * size + i)) };
+    let mut results: Vec<T> = (0..blocks).map(result).collect();
+    while results.len() > 1 {
+        // SAFETY: elements of the vector.
+        let fold = |part: &[T]| unsafe { one_block::<T, C>(part.len(), &|i| &part[i] as *const T) };
+        results = results.chunks(size).map(fold).collect();
+    }
+    results[0]
+}
+
+/// Most lanes: those of one byte.
+const LANES: usize = 512;
+
+#[inline(always)]
+unsafe fn one_block<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *const T) -> T {
+    let lanes = LANES / size_of::<T>();
+    // As many accumulators at a time as registers hold.
+    let group = lanes / 2;
+    let mut acc = [C::IDENTITY; LANES];
+    let rows = n / lanes;
+    for part in 0..2 {
+        let acc = &mut acc[part * group..(part + 1) * group];
+        for row in 0..rows {
+            let first = row * lanes + part * group;
+            for (k, a) in acc.iter_mut().enumerate() {
+                // SAFETY: one of the `n` elements.
+                *a = C::fold(*a, unsafe { at(first + k).read_unaligned() });
+            }
+        }
+    }
+    for (k, a) in acc.iter_mut().take(n - rows * lanes).enumerate() {
+        // SAFETY: one of the `n` elements.
+        *a = C::fold(*a, unsafe { at(rows * lanes + k).read_unaligned() });
+    }
+    let mut half = lanes / 2;
+    while half > 0 {
+        let (low, high) = acc.split_at_mut(half);
+        for (a, b) in low.iter_mut().zip(&high[..half]) {
+            *a = C::fold(*a, *b);
+        }
+        half /= 2;
+    }
+    acc[0]
+}
+
+/// Neighbouring reductions at a time, where the elements of one are apart.
+const TILE: usize = 64;
+
+#[inline(always)]
+fn columns<T: Copy, C: Combine<T>>(l: &Lines) {
+    for first in (0..l.m).step_by(TILE) {
+        let width = TILE.min(l.m - first);
+        let mut acc = [C::IDENTITY; TILE];
+        // SAFETY: the lines describe memory that may be read and written.
+        unsafe {
+            runs::<T, C>(l, first, width, 0, l.n, &mut acc);
+            for (k, a) in acc[..width].iter().enumerate() {
+                l.out.offset((first + k) as isize * l.out_step).cast::<T>().write_unaligned(*a);
+            }
+        }
+    }
+}
+
+unsafe fn runs<T: Copy, C: Combine<T>>(
+    l: &Lines,
+    first: usize,
+    width: usize,
+    lo: usize,
+    n: usize,
+    acc: &mut [T; TILE],
+) {
+    if n > RUN {
+        let left = split(n);
+        let mut second = [C::IDENTITY; TILE];
+        // SAFETY: the caller's.
+        unsafe {
+            runs::<T, C>(l, first, width, lo, left, acc);
+            runs::<T, C>(l, first, width, lo + left, n - left, &mut second);
+        }
+        for (a, b) in acc.iter_mut().zip(second) {
+            *a = C::fold(*a, b);
+        }
+        return;
+    }
+    for i in lo..lo + n {
+        // SAFETY: elements of the lines.
+        unsafe {
+            let row = l.data.offset(i as isize * l.stride + first as isize * l.in_step);
+            if l.in_step == size_of::<T>() as isize {
+                for (k, a) in acc[..width].iter_mut().enumerate() {
+                    *a = C::fold(*a, row.cast::<T>().add(k).read_unaligned());
+                }
+            } else {
+                for (k, a) in acc[..width].iter_mut().enumerate() {
+                    *a = C::fold(*a, row.offset(k as isize * l.in_step).cast::<T>().read_unaligned());
+                }
+            }
+        }
+    }
+}
+
+/// Position of the first best element; not a number is best.
+#[inline(always)]
+#[allow(clippy::eq_op)]
+fn positions<T: Ordered>(l: &Lines, better: impl Fn(T, T) -> bool) {
+    for k in 0..l.m as isize {
+        // SAFETY: the lines describe memory that may be read and written.
+        unsafe {
+            let data = l.data.offset(k * l.in_step);
+            let get = |i: usize| data.offset(i as isize * l.stride).cast::<T>().read_unaligned();
+            let mut at = 0;
+            let mut best = get(0);
+            for i in 1..l.n {
+                if best != best {
+                    break;
+                }
+                let v = get(i);
+                if better(v, best) || v != v {
+                    (at, best) = (i, v);
+                }
+            }
+            l.out.offset(k * l.out_step).cast::<i64>().write_unaligned(at as i64);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The order in which a reduction combines elements: one for every machine, thread count and vector width.
+//!
+//! Along the fastest axis: a row is 512 bytes of accumulators; element `i` of a block goes to lane `i mod lanes`, in order; a
+//! block is 32 rows; lanes fold by halves; block results are reduced by the same rule again. Missing elements are the
+//! identity. Along other axes: runs of 128 elements in order, and the run results folded pairwise.
+
+/// Bytes of accumulators.
+pub const ROW: usize = 512;
+/// Rows of a block.
+pub const ROWS: usize = 32;
+/// Elements of a run along an axis that is not the fastest.
+pub const RUN: usize = 128;
+
+/// Lanes for elements of so many bytes.
+pub const fn lanes(item: usize) -> usize {
+    ROW / item
+}
+
+/// Elements of a block.
+pub const fn block(item: usize) -> usize {
+    lanes(item) * ROWS
+}
+
+/// Along the fastest axis. `get` gives elements, `fold` combines two.
+pub fn along<T: Clone, E>(
+    n: usize,
+    item: usize,
+    identity: &T,
+    get: &mut dyn FnMut(usize) -> Result<T, E>,
+    fold: &mut dyn FnMut(T, T) -> Result<T, E>,
+) -> Result<T, E> {
+    let size = block(item);
+    if n <= size {
+        let mut lanes = vec![identity.clone(); lanes(item)];
+        for i in 0..n {
+            let k = i % lanes.len();
+            lanes[k] = fold(lanes[k].clone(), get(i)?)?;
+        }
+        let mut half = lanes.len() / 2;
+        while half > 0 {
+            for k in 0..half {
+                lanes[k] = fold(lanes[k].clone(), lanes[k + half].clone())?;
+            }
+            half /= 2;
+        }
+        return Ok(lanes[0].clone());
+    }
+    let mut results = vec![];
+    for start in (0..n).step_by(size) {
+        results.push(along(size.min(n - start), item, identity, &mut |i| get(start + i), fold)?);
+    }
+    along(results.len(), item, identity, &mut |i| Ok(results[i].clone()), fold)
+}
+
+/// Along another axis.
+pub fn across<T: Clone, E>(
+    n: usize,
+    identity: &T,
+    get: &mut dyn FnMut(usize) -> Result<T, E>,
+    fold: &mut dyn FnMut(T, T) -> Result<T, E>,
+) -> Result<T, E> {
+    if n <= RUN {
+        let mut sum = identity.clone();
+        for i in 0..n {
+            sum = fold(sum, get(i)?)?;
+        }
+        return Ok(sum);
+    }
+    let left = split(n);
+    let first = across(left, identity, get, fold)?;
+    let second = across(n - left, identity, &mut |i| get(left + i), fold)?;
+    fold(first, second)
+}
+
+/// Elements of the first half, where more than one run is folded pairwise: a power of two of runs.
+pub fn split(n: usize) -> usize {
+    n.div_ceil(RUN).next_power_of_two() / 2 * RUN
+}

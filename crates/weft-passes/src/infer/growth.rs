@@ -1,0 +1,190 @@
+//! How far integers that a loop carries can get: what is added to them in each turn, and how many turns there can be.
+//!
+//! A counter needs no overflow check if its start, plus its steps times the most that a step adds, stays within 64 bits. No
+//! program lives long enough for more than [`STEPS`] steps.
+
+use super::abs::{Abs, INT64};
+use super::exits::Pending;
+use super::{Infer, Key};
+use weft_diag::Diagnostic;
+use weft_ir::attr::BinOp;
+use weft_ir::{Type, ValueId};
+
+/// More steps than anybody waits for: at one per nanosecond, two years.
+const STEPS: i128 = 1 << 56;
+
+/// What a value is beside one that a loop carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Growth {
+    base: ValueId,
+    /// Least and most that was added, for each turn of the innermost loop that adds.
+    by: (i128, i128),
+    /// An inner loop adds: its turns count.
+    nested: bool,
+}
+
+impl Infer<'_> {
+    /// Notes what `v = a op b` is beside a carried value.
+    pub(super) fn grow(&mut self, op: BinOp, a: &Abs, b: &Abs, v: ValueId) {
+        let of = |s: &Self, x: &Abs| if let Abs::Value(x) = x { s.grown.get(x).copied() } else { None };
+        let (growth, by) = match (op, of(self, a), of(self, b)) {
+            (BinOp::Add, Some(g), _) => (g, self.range(b)),
+            (BinOp::Add, None, Some(g)) => (g, self.range(a)),
+            (BinOp::Sub, Some(g), _) => {
+                let r = self.range(b);
+                (g, (-r.1, -r.0))
+            }
+            _ => return,
+        };
+        let by = (growth.by.0 + by.0, growth.by.1 + by.1);
+        if by.0 > -STEPS && by.1 < STEPS {
+            self.grown.insert(v, Growth { by, ..growth });
+        }
+    }
+
+    /// Notes what a value that is one of these on each path is beside a carried one.
+    pub(super) fn grow_joined<'a>(&mut self, values: impl Iterator<Item = &'a Abs>, v: ValueId) {
+        let mut joined: Option<Growth> = None;
+        for a in values {
+            let Abs::Value(x) = a else { return };
+            let Some(g) = self.grown.get(x).copied() else { return };
+            joined = Some(match joined {
+                None => g,
+                Some(j) if j.base == g.base => {
+                    let by = (j.by.0.min(g.by.0), j.by.1.max(g.by.1));
+                    Growth { by, nested: j.nested || g.nested, ..j }
+                }
+                Some(_) => return,
+            });
+        }
+        if let Some(g) = joined {
+            self.grown.insert(v, g);
+        }
+    }
+
+    /// Makes what a loop carries the base of what is added to it, with the ranges that earlier walks found.
+    pub(super) fn grow_from(&mut self, key: Key, carried: &[Abs]) {
+        for (k, a) in carried.iter().enumerate() {
+            if let Abs::Value(v) = a
+                && *self.out.ty(*v) == Type::PYINT
+            {
+                self.grown.insert(*v, Growth { base: *v, by: (0, 0), nested: false });
+                if let Some(Some(range)) = self.found.ranges.get(&(key, k)) {
+                    self.ranges.insert(*v, *range);
+                }
+            }
+        }
+    }
+
+    /// After a loop: the ranges of what it carried, if its turns bound them. Begins anew where that says more, or less, than
+    /// the walk assumed.
+    pub(super) fn grow_through(
+        &mut self,
+        key: Key,
+        turns: i128,
+        inits: &[Abs],
+        carried: &[Abs],
+        exits: &[Pending],
+    ) -> Result<Vec<Option<Growth>>, Diagnostic> {
+        let mut all = vec![];
+        let mut news = false;
+        for (k, (init, a)) in inits.iter().zip(carried).enumerate() {
+            let Abs::Value(v) = a else {
+                all.push(None);
+                continue;
+            };
+            if *self.out.ty(*v) != Type::PYINT {
+                all.push(None);
+                continue;
+            }
+            let growth = self.per_turn(*v, k, exits);
+            let range = growth.map(|g| {
+                let steps = if g.nested { STEPS } else { turns.min(STEPS) };
+                let start = self.range(init);
+                (start.0 + steps * g.by.0.min(0), start.1 + steps * g.by.1.max(0))
+            });
+            let range = range.filter(|r| r.0 >= INT64.0 && r.1 <= INT64.1);
+            let assumed = self.found.ranges.get(&(key, k)).copied();
+            let holds = match (assumed, range) {
+                (None, Some(_)) => false,
+                (Some(Some(old)), new) => new.is_some_and(|new| old.0 <= new.0 && new.1 <= old.1),
+                _ => true,
+            };
+            if !holds {
+                // What was assumed and did not hold is not assumed again.
+                let next = if assumed.is_none() { range } else { None };
+                self.found.ranges.insert((key, k), next);
+                news = true;
+            }
+            all.push(growth.map(|g| self.beside_init(init, g)).unwrap_or(None));
+        }
+        if news { Err(self.restart()) } else { Ok(all) }
+    }
+
+    /// What each turn adds to value `k`, if that is all that happens to it.
+    fn per_turn(&self, v: ValueId, k: usize, exits: &[Pending]) -> Option<Growth> {
+        let mut joined = Growth { base: v, by: (0, 0), nested: false };
+        for exit in exits {
+            let Abs::Value(x) = exit.values.get(k)? else { return None };
+            let g = self.grown.get(x).filter(|g| g.base == v)?;
+            joined.by = (joined.by.0.min(g.by.0), joined.by.1.max(g.by.1));
+            joined.nested |= g.nested;
+        }
+        Some(joined)
+    }
+
+    /// The growth over a whole inner loop, beside what its start grew from.
+    fn beside_init(&self, init: &Abs, g: Growth) -> Option<Growth> {
+        let Abs::Value(v) = init else { return None };
+        let start = self.grown.get(v)?;
+        let by = (start.by.0 + g.by.0.min(0), start.by.1 + g.by.1.max(0));
+        Some(Growth { base: start.base, by, nested: true })
+    }
+
+    /// Notes what the results of a `while` are beside what it started from.
+    pub(super) fn grow_left(
+        &mut self,
+        growths: &[Option<Growth>],
+        carried: &[Abs],
+        breaks: &[Pending],
+        results: &[Abs],
+    ) {
+        for (k, result) in results.iter().enumerate() {
+            let Abs::Value(r) = result else { continue };
+            if *self.out.ty(*r) != Type::PYINT {
+                continue;
+            }
+            let values = || breaks.iter().filter_map(|b| b.values.get(k));
+            let range = values().map(|a| self.range(a)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            let mut joined: Option<Growth> = None;
+            let known = values().all(|a| {
+                let Abs::Value(x) = a else { return false };
+                let Some(g) = self.grown.get(x).copied() else { return false };
+                let from = carried.iter().position(|c| *c == Abs::Value(g.base));
+                let Some(Some(start)) = from.and_then(|j| growths.get(j)) else { return false };
+                let by = (start.by.0 + g.by.0, start.by.1 + g.by.1);
+                match &mut joined {
+                    None => joined = Some(Growth { base: start.base, by, nested: true }),
+                    Some(j) if j.base == start.base => j.by = (j.by.0.min(by.0), j.by.1.max(by.1)),
+                    Some(_) => return false,
+                }
+                true
+            });
+            if let Some(range) = range {
+                self.ranges.insert(*r, range);
+            }
+            if let (true, Some(g)) = (known, joined) {
+                self.grown.insert(*r, g);
+            }
+        }
+    }
+
+    /// Notes the growth of a loop's results.
+    pub(super) fn grow_results(&mut self, growths: &[Option<Growth>], results: &[Abs]) {
+        for (g, a) in growths.iter().zip(results) {
+            if let (Some(g), Abs::Value(v)) = (g, a) {
+                self.grown.insert(*v, *g);
+            }
+        }
+    }
+}

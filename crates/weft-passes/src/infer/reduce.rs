@@ -1,0 +1,97 @@
+//! Reductions of whole arrays.
+
+use super::Infer;
+use super::abs::Abs;
+use super::view::Part;
+use weft_diag::{Diagnostic, ErrorKind};
+use weft_ir::attr::{CmpOp, Const, Fold};
+use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId};
+
+impl Infer<'_> {
+    /// `prim.reduce(fold, x, axis, keepdims)`: axes that are named, or all of them.
+    pub(super) fn reduction(&mut self, fold: &str, x: &Abs, axis: &Abs, keep: &Abs) -> Result<Abs, Diagnostic> {
+        let (Some(fold), Some(t)) = (Fold::from_text(fold), self.as_tensor(x)) else {
+            return Err(self.internal("a reduction of no array"));
+        };
+        let Abs::Const(Const::Bool(keep)) = *keep else {
+            return Err(self.refuse("keepdims must be a constant"));
+        };
+        let rank = self.tensor(t).map_or(0, TensorType::rank);
+        let mut axes = match axis {
+            Abs::Const(Const::None) => (0..rank).collect(),
+            Abs::Tuple(items) => self.axes(items, rank)?,
+            one => self.axes(std::slice::from_ref(one), rank)?,
+        };
+        axes.sort_unstable();
+        if axes.windows(2).any(|w| w[0] == w[1]) {
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, "duplicate value in 'axis'"));
+        }
+        let mut result = if axes.len() == rank && rank != 1 { self.flat(t)? } else { t };
+        let mut left: Vec<usize> = if axes.len() == rank && rank != 1 { vec![0] } else { axes.clone() };
+        while let Some(axis) = left.pop() {
+            result = self.reduce_axis(fold, result, axis)?;
+        }
+        if keep {
+            let none = || Abs::Const(Const::None);
+            let part = |k: usize| match axes.contains(&k) {
+                true => Part::New,
+                false => Part::Slice(Box::new([none(), none(), none()])),
+            };
+            return Ok(Abs::Value(self.view(result, &(0..rank).map(part).collect::<Vec<_>>())?));
+        }
+        let ty = self.tensor(result).cloned();
+        match ty {
+            Some(ty) if ty.rank() == 0 => Ok(Abs::Value(self.emit(Op::NtItem, &[result], Type::Num(ty.dtype)))),
+            _ => Ok(Abs::Value(result)),
+        }
+    }
+
+    /// All elements in one dimension, in the order of memory where that is C or Fortran.
+    fn flat(&mut self, t: ValueId) -> Result<ValueId, Diagnostic> {
+        let mut x = Abs::Value(t);
+        if self.tensor(t).is_some_and(|t| t.layout == Layout::F) {
+            x = self.permute(&x, &Abs::Const(Const::None))?;
+        }
+        let flat = self.reshape(&x, &Abs::Tuple(vec![Abs::Const(Const::Int(-1))]))?;
+        self.materialise(&flat)
+    }
+
+    fn reduce_axis(&mut self, fold: Fold, t: ValueId, axis: usize) -> Result<ValueId, Diagnostic> {
+        let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
+        let empty = match fold {
+            Fold::Min => "zero-size array to reduction operation minimum which has no identity",
+            Fold::Max => "zero-size array to reduction operation maximum which has no identity",
+            Fold::ArgMin => "attempt to get argmin of an empty sequence",
+            Fold::ArgMax => "attempt to get argmax of an empty sequence",
+            _ => "",
+        };
+        if !empty.is_empty() && !matches!(ty.dims[axis], Dim::Const(n) if n > 0) {
+            let zero = self.constant(Const::Int(0), Type::I64);
+            let size = self.size_i64(t, axis);
+            let none = self.test(CmpOp::Eq, size, zero);
+            self.raise_if(none, ExcClass::ValueError, empty, &[]);
+        }
+        let mut dims = ty.dims.clone();
+        dims.remove(axis);
+        let dtype = if matches!(fold, Fold::ArgMin | Fold::ArgMax) { DType::I64 } else { ty.dtype };
+        let result = Type::tensor(TensorType::fresh(dims, dtype, ty.place));
+        Ok(self.emit(Op::NtReduce { fold, axes: vec![axis as u32] }, &[t], result))
+    }
+
+    /// How many elements a reduction of these axes combines, as a Python int.
+    pub(super) fn reduced_count(&mut self, x: &Abs, axis: &Abs) -> Result<Abs, Diagnostic> {
+        let Some(t) = self.as_tensor(x) else { return Ok(Abs::Const(Const::Int(1))) };
+        let rank = self.tensor(t).map_or(0, TensorType::rank);
+        let axes = match axis {
+            Abs::Const(Const::None) => (0..rank).collect(),
+            Abs::Tuple(items) => self.axes(items, rank)?,
+            one => self.axes(std::slice::from_ref(one), rank)?,
+        };
+        let mut count = Abs::Const(Const::Int(1));
+        for axis in axes {
+            let n = self.size(t, axis);
+            count = self.int_binop(weft_ir::attr::BinOp::Mul, &count, &n)?;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,61 @@
+"""New arrays, other shapes, dtypes as values: NumPy's results and exceptions."""
+
+import pytest
+
+import numpy as np
+from test_basic_indexing import check
+
+NEW = [
+    "np.zeros(3)", "np.zeros((2, 3))", "np.zeros(3, np.int32)", "np.zeros(3, dtype=int)", "np.zeros(3, dtype='f4')",
+    "np.ones((2, 2), dtype=np.float32)", "np.full(3, 7)", "np.full((2, 2), 1.5)", "np.full(3, 7, dtype=np.float32)",
+    "np.zeros(-1)", "np.zeros(0)", "np.zeros(())", "np.ones(3, dtype=bool)", "np.array(1.0)", "np.array((1, 2, 3))",
+    "np.array(((1, 2), (3, 4.5)))", "np.array((1, 2), dtype=np.float32)", "np.eye(3)", "np.eye(2, 3)", "np.eye(3, k=1)",
+    "np.identity(2)", "np.arange(5)", "np.arange(2, 10, 3)", "np.arange(10, 2, -3)", "np.arange(0.0, 1.0, 0.1)",
+    "np.arange(5, dtype=np.float32)", "np.arange(0, 1, 0.3)", "np.linspace(0, 1, 5)", "np.linspace(2.0, 3.0)",
+    "np.linspace(0, 1, 5, endpoint=False)", "np.linspace(0, 10, 4, dtype=int)", "np.asarray(3.5)",
+]  # fmt: skip
+
+
+# spec: N6
+def test_new_arrays():
+    for expression in NEW:
+        check(f"def f():\n    return {expression}\n")
+
+
+# spec: N6
+def test_new_arrays_of_run_time_sizes():
+    for expression, arguments in (
+        ("np.zeros(a) + 1", (3,)), ("np.zeros((a, b))", (2, 3)), ("np.arange(a)", (4,)), ("np.arange(a)", (4.5,)),
+        ("np.arange(a, b)", (0.1, 2.0)), ("np.full(a, b)", (3, np.float32(2.5))), ("np.zeros(a)", (-1,)),
+        ("np.zeros(a)", (np.int64(3),)), ("np.array((a, b))", (1, 2.0)), ("np.arange(a)", (-3,)),
+    ):  # fmt: skip
+        names = ", ".join("ab"[: len(arguments)])
+        check(f"def f({names}):\n    return {expression}\n", *arguments)
+    for arguments in ((0.0, 5.0, 7), (0.0, 5.0, 1), (0, 5, 0)):
+        check("def f(a, b, n):\n    return np.linspace(a, b, n)\n", *arguments)
+
+
+SHAPES = [
+    "np.zeros_like(a)", "np.ones_like(a, dtype=np.int64)", "np.full_like(a, 3)", "a.copy()", "a.astype(np.int32)",
+    "a.astype(np.float64)", "a.reshape(4, 3)", "a.reshape((2, 6))", "a.reshape(-1)", "a.reshape(2, -1)", "a.reshape(5, -1)",
+    "a.reshape(5, 5)", "a.ravel()", "a.flatten()", "a.T", "a.transpose()", "a.transpose(1, 0)", "np.transpose(a)",
+    "np.expand_dims(a, 0)", "np.expand_dims(a, -1)", "np.squeeze(a)", "a[None].squeeze()", "a[:1].squeeze(axis=0)",
+    "a.itemsize", "a.nbytes", "a.size", "a.ndim", "a.shape", "len(a)", "np.array((a, a))", "np.array((a[0], a[1]))",
+    "np.asarray(a) + 1", "np.zeros(a.shape)", "np.zeros(a.shape[0], a.dtype)", "np.zeros(len(a)) + a[:, 0]", "a[0, 0].item()",
+    "np.reshape(a, (4, 3))", "np.ravel(a)", "a.swapaxes(0, 1)", "np.shape(a)", "np.size(a)", "np.ndim(a)",
+    "a[1:2, 1:2].item()", "a.item()", "a.dtype == np.float64",
+]  # fmt: skip
+
+
+# spec: N6
+@pytest.mark.parametrize("expression", SHAPES)
+def test_other_shapes_and_dtypes(expression):
+    check(f"def f(a):\n    return {expression}\n", np.arange(12.0).reshape(3, 4))
+
+
+# spec: N6
+def test_what_is_made_inside_is_used_inside():
+    check("def f(n):\n    a = np.zeros(n)\n    for i in range(n):\n        a[i] = i * i\n    return a\n", 5)
+    check("def f(a):\n    b = np.empty_like(a)\n    b[:] = a\n    b += 1\n    a.fill(7)\n    return b\n", np.arange(4.0))
+    check("def f(n):\n    a = np.arange(n)\n    b = a[1:]\n    b[:] = 0\n    return a\n", 4)
+    check("def f(n):\n    a = np.arange(n)\n    return a[1:]\n", 4)

@@ -1,0 +1,81 @@
+"""Reductions: NumPy's values (to rounding), dtypes, shapes and exceptions."""
+
+import pytest
+
+import numpy as np
+from support import same
+from test_basic_indexing import check, jit
+
+RNG = np.random.default_rng(5)
+FOLDS = ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var", "std"]
+DTYPES = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float32, np.float64]
+
+
+# spec: N8
+@pytest.mark.parametrize("fold", FOLDS)
+def test_over_everything(fold):
+    source = f"def f(a):\n    return np.{fold}(a), a.{fold}()\n"
+    for dtype in DTYPES:
+        for shape in ((1,), (7,), (3, 4), (2, 3, 4)):
+            a = (RNG.normal(size=shape) * 2 + 1).astype(dtype)
+            same(jit(source, "f")(a), (getattr(np, fold)(a), getattr(a, fold)()), ulps=64)
+            same(jit(source, "f")(a.T), (getattr(np, fold)(a.T), getattr(a.T, fold)()), ulps=64)
+            part = a[::2]
+            same(jit(source, "f")(part), (getattr(np, fold)(part), getattr(part, fold)()), ulps=64)
+
+
+# spec: N8
+@pytest.mark.parametrize("fold", FOLDS)
+def test_along_axes(fold):
+    a = RNG.normal(size=(5, 6, 7))
+    for axis in (0, 1, 2, -1):
+        function = jit(f"def f(a):\n    return np.{fold}(a, axis={axis})\n", "f")
+        for x in (a, a.T, a[::2, :, ::-1]):
+            same(function(x), getattr(np, fold)(x, axis=axis), ulps=64)
+    if not fold.startswith("arg"):
+        for axis in ("(0, 1)", "(0, 2)", "(0, 1, 2)"):
+            function = jit(f"def f(a):\n    return a.{fold}(axis={axis}, keepdims=True)\n", "f")
+            same(function(a), getattr(np, fold)(a, axis=eval(axis), keepdims=True), ulps=64)  # noqa: S307
+
+
+# spec: N8
+def test_long_lines_are_the_same_for_any_number_of_threads():
+    total = jit("def f(a):\n    return np.sum(a)\n", "f")
+    for dtype in (np.float32, np.float64):
+        a = RNG.normal(size=300_001).astype(dtype)
+        first = total(a)
+        assert abs(float(first) - a.astype(np.float64).sum()) < 300_001 * np.finfo(dtype).eps
+        assert {total(a).tobytes() for _ in range(5)} == {first.tobytes()}
+    same(total(np.arange(1_000_000)), np.int64(499999500000))
+    wide = RNG.normal(size=(1000, 70))
+    same(jit("def f(a):\n    return a.sum(axis=0)\n", "f")(wide), wide.sum(axis=0), ulps=4096)
+
+
+# spec: N8
+def test_empty_arrays():
+    for fold in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax"):
+        check(f"def f(a):\n    return np.{fold}(a)\n", np.zeros(0))
+        check(f"def f(a):\n    return np.{fold}(a, axis=0)\n", np.zeros((0, 3)))
+
+
+# spec: N8
+def test_not_a_number_wins():
+    a = np.array([1.0, np.nan, -1.0, np.nan])
+    for fold in ("min", "max", "argmin", "argmax", "sum", "any"):
+        check(f"def f(a):\n    return np.{fold}(a)\n", a)
+    check("def f(a):\n    return np.sum(a)\n", np.array([-0.0, -0.0]))
+
+
+# spec: N8
+def test_what_goes_with_reductions():
+    a, grid = RNG.normal(size=9), RNG.normal(size=(3, 4))
+    for expression in (
+        "np.ptp(a)", "np.diff(a)", "np.clip(a, -0.5, 0.5)", "np.cumsum(a)", "a.cumprod()", "np.sum(a, initial=3.0)",
+        "np.sum(a, dtype=np.float32)", "np.dot(a, a)", "a @ a", "a.sum() / a.size", "np.sum(a * a)", "np.mean(a > 0)",
+        "np.sum(a[1:] * a[:-1])",
+    ):  # fmt: skip
+        check(f"def f(a):\n    return {expression}\n", a)
+    for expression in ("a @ a.T", "a.T @ a", "a @ a[0]", "a[:, 0] @ a", "np.dot(a, a.T)", "np.cumsum(a, axis=1)", "a @ a"):
+        check(f"def f(a):\n    return {expression}\n", grid)
+    check("def f(a):\n    return np.count_nonzero(a)\n", np.array([0, 3, 0, 1]))
+    check("def f(n):\n    return np.arange(n).sum()\n", 10)
