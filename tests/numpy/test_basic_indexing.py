@@ -23,7 +23,7 @@ def outcome(function, *arguments):
 def check(source, *arguments, name="f"):
     """Runs a function plain and compiled on equal arguments: same result, same changes, same exception."""
     space = {"np": np}
-    exec(compile(source, f"<{name}>", "exec"), space)  # noqa: S102
+    exec(compile(source, f"<{name}>", "exec"), space)
     plain = space[name]
     weft_function = jit(source, name)
     theirs_args = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
@@ -66,7 +66,7 @@ def jit(source, name):
         filename = f"<test source {len(_JITTED)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         space = {"np": np, "weft": weft}
-        exec(compile(source, filename, "exec"), space)  # noqa: S102
+        exec(compile(source, filename, "exec"), space)
         _JITTED[source] = weft.njit(space[name])
     return _JITTED[source]
 
@@ -110,7 +110,21 @@ STORE = "def f(a, i, v):\n    a[i] = v\n"
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_store_casts_as_numpy_does(dtype):
     a = np.ones(3, dtype)
-    for v in (0, 3, 1.7, True, np.float32(2.5), np.int64(7), np.uint8(200), 300, -1, np.nan, np.inf, 1e30, np.int64(300)):
+    for v in (
+        0,
+        3,
+        1.7,
+        True,
+        np.float32(2.5),
+        np.int64(7),
+        np.uint8(200),
+        300,
+        -1,
+        np.nan,
+        np.inf,
+        1e30,
+        np.int64(300),
+    ):
         check(STORE, a, 1, v)
     check(STORE, a, 3, 0)
 
@@ -148,7 +162,8 @@ def test_slices_with_run_time_values():
 
 VIEWS = [
     "1, 2", "1", "-1", "1:", ":, 1", "1:, 1", "1:-1, 1:-1", "::2, ::-1", "...", "..., 0", "0, ...", "None", "..., None",
-    "None, 1, None", ":, None, 1:", "..., 1:2", "1, 1:", "1:2, 1:2", "::-1", "0:0, 1:", "1:, ...", "5", "0, 9", "0, 0, 0",
+    "None, 1, None", ":, None, 1:", "..., 1:2", "1, 1:", "1:2, 1:2", "::-1", "0:0, 1:", "1:, ...", "5", "0, 9",
+    "0, 0, 0",
 ]  # fmt: skip
 
 
@@ -168,7 +183,17 @@ def test_views_of_other_ranks():
     check("def f(a):\n    return a[0]\n", np.array(5.0))
     check("def f(a):\n    return a[()]\n", np.arange(3))
     cube = np.arange(60).reshape(3, 4, 5)
-    for index in ("0", "0, 1", ":, 1", "..., 1", "1:, 2, ::2", "::-1, ..., ::-1", "0, :, None, 1", "1:, 1:, 1:", "1, 2, 3"):
+    for index in (
+        "0",
+        "0, 1",
+        ":, 1",
+        "..., 1",
+        "1:, 2, ::2",
+        "::-1, ..., ::-1",
+        "0, :, None, 1",
+        "1:, 1:, 1:",
+        "1, 2, 3",
+    ):
         check(f"def f(a):\n    return a[{index}]\n", cube)
         check(f"def f(a):\n    return a[{index}]\n", cube.T)
 
@@ -196,7 +221,8 @@ def test_what_is_computed_from_views():
 
 ASSIGNED = [
     ("1:", "0"), (":", "b"), ("1:4", "b[:3]"), ("::2", "b[::2]"), ("::-1", "a"), ("1:", "a[:-1]"), (":-1", "a[1:]"),
-    ("...", "a[::-1]"), (":", "a"), ("2:3", "b[:1]"), ("1:4", "b[4:5]"), (":", "b[None]"), (":3", "b"), ("0:0", "b[:0]"),
+    ("...", "a[::-1]"), (":", "a"), ("2:3", "b[:1]"), ("1:4", "b[4:5]"), (":", "b[None]"), (":3", "b"),
+    ("0:0", "b[:0]"),
     (":", "b[:, None]"), ("1:3", "(5, 6)"), (":", "7.9"), (":", "True"),
 ]  # fmt: skip
 
@@ -214,7 +240,8 @@ def test_assignment_in_two_dimensions():
     grid = np.arange(20.0).reshape(4, 5)
     for index, value in (
         ("0", "b"), (":, 0", "b[:4]"), ("1:-1, 1:-1", "0"), (":", "b"), (":", "b[:4, None]"), ("::2", "a[1::2]"),
-        ("1:", "a[:-1]"), (":, 1:", "a[:, :-1]"), ("::-1, ::-1", "a"), ("...", "a.T"), ("1:3", "b[:3]"), ("0, 1:3", "b[1]"),
+        ("1:", "a[:-1]"), (":, 1:", "a[:, :-1]"), ("::-1, ::-1", "a"), ("...", "a.T"), ("1:3", "b[:3]"),
+        ("0, 1:3", "b[1]"),
         (":, ::-1", "a"), ("None, 0", "b"),
     ):  # fmt: skip
         source = f"def f(a, b):\n    a[{index}] = {value}\n"

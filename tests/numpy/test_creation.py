@@ -1,9 +1,9 @@
 """New arrays, other shapes, dtypes as values: NumPy's results and exceptions."""
 
 import pytest
+from test_basic_indexing import check
 
 import numpy as np
-from test_basic_indexing import check
 
 NEW = [
     "np.zeros(3)", "np.zeros((2, 3))", "np.zeros(3, np.int32)", "np.zeros(3, dtype=int)", "np.zeros(3, dtype='f4')",
@@ -37,11 +37,13 @@ def test_new_arrays_of_run_time_sizes():
 
 SHAPES = [
     "np.zeros_like(a)", "np.ones_like(a, dtype=np.int64)", "np.full_like(a, 3)", "a.copy()", "a.astype(np.int32)",
-    "a.astype(np.float64)", "a.reshape(4, 3)", "a.reshape((2, 6))", "a.reshape(-1)", "a.reshape(2, -1)", "a.reshape(5, -1)",
+    "a.astype(np.float64)", "a.reshape(4, 3)", "a.reshape((2, 6))", "a.reshape(-1)", "a.reshape(2, -1)",
+    "a.reshape(5, -1)",
     "a.reshape(5, 5)", "a.ravel()", "a.flatten()", "a.T", "a.transpose()", "a.transpose(1, 0)", "np.transpose(a)",
     "np.expand_dims(a, 0)", "np.expand_dims(a, -1)", "np.squeeze(a)", "a[None].squeeze()", "a[:1].squeeze(axis=0)",
     "a.itemsize", "a.nbytes", "a.size", "a.ndim", "a.shape", "len(a)", "np.array((a, a))", "np.array((a[0], a[1]))",
-    "np.asarray(a) + 1", "np.zeros(a.shape)", "np.zeros(a.shape[0], a.dtype)", "np.zeros(len(a)) + a[:, 0]", "a[0, 0].item()",
+    "np.asarray(a) + 1", "np.zeros(a.shape)", "np.zeros(a.shape[0], a.dtype)", "np.zeros(len(a)) + a[:, 0]",
+    "a[0, 0].item()",
     "np.reshape(a, (4, 3))", "np.ravel(a)", "a.swapaxes(0, 1)", "np.shape(a)", "np.size(a)", "np.ndim(a)",
     "a[1:2, 1:2].item()", "a.item()", "a.dtype == np.float64",
 ]  # fmt: skip
@@ -56,6 +58,8 @@ def test_other_shapes_and_dtypes(expression):
 # spec: N6
 def test_what_is_made_inside_is_used_inside():
     check("def f(n):\n    a = np.zeros(n)\n    for i in range(n):\n        a[i] = i * i\n    return a\n", 5)
-    check("def f(a):\n    b = np.empty_like(a)\n    b[:] = a\n    b += 1\n    a.fill(7)\n    return b\n", np.arange(4.0))
+    check(
+        "def f(a):\n    b = np.empty_like(a)\n    b[:] = a\n    b += 1\n    a.fill(7)\n    return b\n", np.arange(4.0)
+    )
     check("def f(n):\n    a = np.arange(n)\n    b = a[1:]\n    b[:] = 0\n    return a\n", 4)
     check("def f(n):\n    a = np.arange(n)\n    return a[1:]\n", 4)

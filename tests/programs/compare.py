@@ -230,7 +230,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 class Watched(ast.NodeTransformer):
-    """A program in which operations report to `_seen`, `_power`, `_cast` and `_stored`."""
+    """A program in which operations report to `_seen`, `_power`, `_shift`, `_cast` and `_stored`."""
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.expr:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
@@ -239,6 +239,8 @@ class Watched(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.op, ast.Pow):
             return self._call("_seen", self._call("_power", node.left, node.right))
+        if isinstance(node.op, ast.LShift):
+            return self._call("_seen", self._call("_shift", node.left, node.right))
         return self._call("_seen", node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -293,6 +295,11 @@ def _deviates(program: Program, call: str) -> bool:
             noticed.append("V4")
         return base**exponent
 
+    def shift(number: Any, count: Any) -> Any:
+        if type(number) in (int, bool) and type(count) in (int, bool) and count > 64 and number:
+            noticed.append("V1")
+        return number << count
+
     def cast(value: Any) -> Any:
         if getattr(getattr(value, "dtype", None), "kind", "") == "f" or type(value) is float:
             if any(not abs(x) < 2**31 for x in np.ravel(np.asarray(value)).tolist()):
@@ -304,7 +311,7 @@ def _deviates(program: Program, call: str) -> bool:
 
     tree = ast.fix_missing_locations(Watched().visit(ast.parse(program.text)))
     scope: dict[str, Any] = {"__name__": "program", "njit": lambda f: f}
-    scope |= {"_seen": seen, "_power": power, "_cast": cast, "_stored": stored}
+    scope |= {"_seen": seen, "_power": power, "_shift": shift, "_cast": cast, "_stored": stored}
     exec(compile(tree, "<watched>", "exec"), scope)
     try:
         with time_limit(10 * SECONDS_IN_CPYTHON), np.errstate(all="ignore"):

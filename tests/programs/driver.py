@@ -65,7 +65,7 @@ def _received(child: int, read: int) -> Iterator[str]:
         yield ended or f"crash {signal.Signals(os.WTERMSIG(status)).name}"
 
 
-def hunt(seed: int, seconds: float = 1e9, count: int = 10**9, one: int | None = None) -> Iterator[tuple[int, Outcome]]:
+def hunt(seed: int, seconds: float = 1e9, count: int = 10**9, without: frozenset[str] = frozenset()) -> Iterator[tuple[int, Outcome]]:
     """The outcomes of programs from `seed` on, for as long or as many as asked for."""
     end, last = time.monotonic() + seconds, seed + count
     while time.monotonic() < end and seed < last:
@@ -76,7 +76,7 @@ def hunt(seed: int, seconds: float = 1e9, count: int = 10**9, one: int | None = 
                 if time.monotonic() > end:
                     return
                 send(str(number))
-                send(json.dumps(asdict(_tried(make(number)))))
+                send(json.dumps(asdict(_tried(make(number, without)))))
 
         current = seed
         for line in _received(*_child(work)):
@@ -103,7 +103,9 @@ def reduce(program: Program, outcome: Outcome, seconds: float = 20.0) -> tuple[P
 
     def fails(candidate: Program) -> bool:
         try:
-            compile(candidate.text, "candidate", "exec")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(candidate.text, "candidate", "exec")
         except SyntaxError:
             return False
         return apart(candidate).signature == outcome.signature

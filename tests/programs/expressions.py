@@ -55,8 +55,9 @@ class Scope:
 class Expressions:
     """Makes expressions out of the names of `scope`; `used` counts what was made."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, without: frozenset[str] = frozenset()) -> None:
         self.rng = rng
+        self.without = without
         self.scope = Scope()
         self.used: Counter[str] = Counter()
         self.counter = 0
@@ -128,7 +129,7 @@ class Expressions:
 
     def leaf(self, kind: str) -> str:
         names = self.of_kind(kind)
-        if self.edge(0.04) and (unsure := [n for n, k in self.scope.maybe.items() if k == kind]):
+        if "unbound" not in self.without and self.edge(0.03) and (unsure := [n for n, k in self.scope.maybe.items() if k == kind]):
             return self.note("name that may be unbound", self.rng.choice(unsure))
         if names and self.chance(0.8):
             return self.rng.choice(names)
@@ -229,7 +230,9 @@ class Expressions:
         if len(texts) == 2 and not self.edge(0.2):
             weak = not any(is_strong(k) for k in kinds)
             if template[3:-3] in ("<<", ">>") and template.startswith("{}"):
-                texts[1] = f"({texts[1]} & 7)" if not weak or "pyint" in kinds else texts[1]
+                # The mask keeps the type of the count.
+                mask = "7" if kinds[1] == "pyint" else f"np.{kinds[1]}(7)"
+                texts[1] = texts[1] if kinds[1] in ("pybool", "bool") else f"({texts[1]} & {mask})"
             elif template[3:-3] in ("//", "%", "/") and weak and self.chance(0.8):
                 texts[1] = str(self.rng.choice([1, 2, 3, 7, -2, -3])) + (".0" if kinds[1] == "pyfloat" else "")
                 if kinds[1] == "pybool":
@@ -369,8 +372,8 @@ class Expressions:
         if sizes and self.chance(0.6):
             size = self.rng.choice(sizes)
             return f"range({size})", "pyint", size
-        a, b = self.rng.randint(-3, 3), self.rng.randint(-4, 6)
-        ways = [f"range({self.rng.randint(0, 6)})", f"range({a}, {b})", f"range({b}, {a}, -1)", f"range({a}, {b}, 2)"]
+        a, b = self.rng.randint(-3, 3), self.rng.randint(-1, 6)
+        ways = [f"range({self.rng.randint(0, 6)})", f"range({self.rng.randint(2, 6)})", f"range({a}, {b})", f"range({b}, {a}, -1)", f"range({a}, {b}, 2)"]
         ways += [f"range({self.of('pyint', min(depth - 1, 1))} % 6)", f"reversed(range({b}))"]
         return self.rng.choice(ways), "pyint", ""
 
@@ -442,7 +445,9 @@ class Expressions:
                 ways += [f"np.any({name})", f"np.all({name})", f"({name} > {self.of('pyint', 0)}).any()"]
             if kind == "int64":
                 ways += [f"np.argmax({name})", f"{name}.argmin()", f"np.count_nonzero({name})"]
-        return self.note("reduction", self.rng.choice(ways)) if ways else self.leaf(kind)
+        if not ways or "reduction" in self.without:
+            return self.leaf(kind)
+        return self.note("reduction", self.rng.choice(ways))
 
     # Arrays
 
@@ -476,7 +481,7 @@ class Expressions:
                 return f"np.zeros({('4, ' * len(kind.dims)).join('()')}, {dtype})"
             way = self.rng.choice(["np.zeros_like({}, dtype={})", "np.ones_like({}, dtype={})", "{}.astype({})"])
             return self.note(way, way.format(self.rng.choice(alike), dtype))
-        if len(kind.dims) == 1 and kind.dims[0].isdigit() and 0 < int(kind.dims[0]) < 6 and self.chance(0.4):
+        if len(kind.dims) == 1 and kind.dims[0].isdigit() and 0 < int(kind.dims[0]) < 6 and "np.array" not in self.without and self.chance(0.4):
             items = ", ".join(self.literal("pyint" if kind.dtype in INTEGERS else "pyfloat") for _ in range(int(kind.dims[0])))
             if kind.dtype in INTEGERS:
                 items = ", ".join(str(self.rng.randint(0, 9)) for _ in range(int(kind.dims[0])))

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn small_whole_powers_are_products() {
-        let z = |re, im| Complex { re, im };
+        let z = |re: f64, im: f64| Complex { re, im };
         assert_eq!(power_c128(z(1.0, 2.0), z(2.0, 0.0)), z(-3.0, 4.0));
         assert_eq!(power_c128(z(0.0, 1.0), z(7.0, 0.0)), z(0.0, -1.0));
         let short = |re, im| Complex { re, im };

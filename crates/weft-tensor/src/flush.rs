@@ -104,6 +104,11 @@ fn run(node: &Arc<Node>, graph: &Graph, plan: &Plan) -> Result<(), TensorError> 
         // SAFETY: results are (data, owner, sizes, strides) for each output; fresh arrays carry one count.
         let buffer = unsafe { Buffer::from_owner(results[at + 1]) };
         let buffer = buffer.ok_or_else(|| RuntimeError::Internal("a tensor result without an owner".into()))?;
+        // What has no parallel work was computed on the host.
+        let buffer = match buffer.queue() {
+            None if !output.queue.is_native() => buffer.copy_to(Some(&output.queue), output.usm)?,
+            _ => buffer,
+        };
         output.store(buffer);
         at += 2 + 2 * output.shape.len();
     }

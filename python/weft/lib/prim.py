@@ -274,3 +274,118 @@ def list_truncate(items: Any, length: Any) -> None:
 def list_is(x: Any) -> bool:
     """Whether it is a list, which is known when compiling."""
     _only_compiled("list_is")
+
+
+def empty(shape: Any, dtype: Any) -> Any:
+    """A new array, not initialised."""
+    _only_compiled("empty")
+
+
+def zeros(shape: Any, dtype: Any) -> Any:
+    """A new array of zeros."""
+    _only_compiled("zeros")
+
+
+def array(x: Any, dtype: Any) -> Any:
+    """A new array of scalars, (nested) tuples or another array; `dtype` may be None."""
+    _only_compiled("array")
+
+
+def copy(x: Any) -> Any:
+    """A new C-ordered array with the elements of another."""
+    _only_compiled("copy")
+
+
+def dtype(x: Any) -> Any:
+    """The dtype that a type or a name stands for."""
+    _only_compiled("dtype")
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of an array, or of the array that scalars would make."""
+    _only_compiled("dtype_of")
+
+
+def promote_dtypes(x: Any, y: Any) -> Any:
+    """The dtype in which two meet."""
+    _only_compiled("promote_dtypes")
+
+
+def same_dtype(x: Any, y: Any) -> Any:
+    """Whether two names stand for one dtype."""
+    _only_compiled("same_dtype")
+
+
+def real_dtype(x: Any) -> Any:
+    """The dtype of the parts of complex numbers; others as they are."""
+    _only_compiled("real_dtype")
+
+
+def is_kind(dtype: Any, kinds: str) -> Any:
+    """Whether a dtype is of one of these kinds, by NumPy's letters."""
+    _only_compiled("is_kind")
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """A scalar or an array by plain conversion."""
+    _only_compiled("as_dtype")
+
+
+def zero(dtype: Any) -> Any:
+    """A zero of a dtype."""
+    _only_compiled("zero")
+
+
+def shape_of(x: Any) -> Any:
+    """The shape of an array; of a scalar the empty tuple."""
+    _only_compiled("shape_of")
+
+
+def is_contiguous(x: Any) -> Any:
+    """Whether an array is known to be C-ordered."""
+    _only_compiled("is_contiguous")
+
+
+def is_tuple(x: Any) -> Any:
+    """Whether this is a tuple."""
+    _only_compiled("is_tuple")
+
+
+def reshape(x: Any, shape: Any) -> Any:
+    """The elements in another shape; one size may be -1."""
+    _only_compiled("reshape")
+
+
+def permute(x: Any, axes: Any) -> Any:
+    """A view with its axes in another order; None turns it around."""
+    _only_compiled("permute")
+
+
+def swap(x: Any, a: int, b: int) -> Any:
+    """A view with two axes swapped."""
+    _only_compiled("swap")
+
+
+def squeeze(x: Any, axes: Any) -> Any:
+    """A view without axes of size 1."""
+    _only_compiled("squeeze")
+
+
+def expand_dims(x: Any, axis: Any) -> Any:
+    """A view with new axes of size 1."""
+    _only_compiled("expand_dims")
+
+
+def item(x: Any) -> Any:
+    """The one element of an array, as a Python scalar."""
+    _only_compiled("item")
+
+
+def reduce(fold: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Folds axes away, in the one order that all machines use."""
+    _only_compiled("reduce")
+
+
+def count(x: Any, axis: Any) -> Any:
+    """How many elements a reduction of these axes combines."""
+    _only_compiled("count")

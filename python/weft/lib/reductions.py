@@ -225,14 +225,18 @@ def matmul(a, b):
     y = prim.as_dtype(b, kind)
     if x.ndim == 1 and y.ndim == 1:
         if x.shape[0] != y.shape[0]:
-            raise ValueError("matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-                             "(n?,k),(k,m?)->(n?,m?)")
+            raise ValueError(
+                "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+                "(n?,k),(k,m?)->(n?,m?)"
+            )
         return prim.reduce("sum", x * y, 0, False)
     if x.ndim == 1:
         return matmul(prim.permute(y, None), x)
     if x.shape[1] != y.shape[0]:
-        raise ValueError("matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-                         "(n?,k),(k,m?)->(n?,m?)")
+        raise ValueError(
+            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            "(n?,k),(k,m?)->(n?,m?)"
+        )
     if y.ndim == 1:
         result = prim.empty((x.shape[0],), kind)
         for i in range(x.shape[0]):

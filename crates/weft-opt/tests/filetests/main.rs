@@ -204,8 +204,12 @@ fn every_op_occurs() {
     let cases = all_cases();
     let valid = |c: &&Case| !c.header("test").iter().any(|t| t.ends_with("-error"));
     let text: String = cases.iter().filter(valid).map(|c| c.text.as_str()).collect();
-    let missing: Vec<&str> =
-        Op::DOCS.iter().map(|row| row.name).filter(|name| !text.contains(&format!("{name}("))).collect();
+    // One row stands for all functions of floats.
+    let occurs = |name: &str| match name.strip_suffix('*') {
+        Some(family) => text.contains(family),
+        None => text.contains(&format!("{name}(")),
+    };
+    let missing: Vec<&str> = Op::DOCS.iter().map(|row| row.name).filter(|name| !occurs(name)).collect();
     assert!(missing.is_empty(), "no filetest for {missing:?}");
 }
 

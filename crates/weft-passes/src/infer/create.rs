@@ -538,6 +538,14 @@ impl Infer<'_> {
                 false => Part::Slice(Box::new([none(), none(), none()])),
             })
             .collect();
+        // NumPy reshapes: a C-ordered array has the strides of the new shape.
+        let ty = self.tensor(t).filter(|t| t.layout == Layout::C).cloned();
+        if let Some(ty) = ty {
+            let mut own = ty.dims.iter().copied();
+            let dims = (0..rank).map(|k| if new.contains(&k) { Some(Dim::Const(1)) } else { own.next() });
+            let dims = dims.collect::<Option<Vec<Dim>>>().ok_or_else(|| self.internal("axes"))?;
+            return Ok(Abs::Value(self.emit(Op::NtReshape, &[t], Type::tensor(TensorType { dims, ..ty }))));
+        }
         Ok(Abs::Value(self.view(t, &parts)?))
     }
 
