@@ -639,6 +639,24 @@ def test_items_of_several_types_are_refused():
         weft.njit(mixed_arrays)(1)
 
 
+# ---- beside arrays -------------------------------------------------------------------------------
+
+
+def beside_arrays(n):
+    a = np.arange(4.0)
+    picked = a[[3, 0, n]]
+    a[1:3] = [n, 7.5]
+    a[[0, 3]] = [1.5, 2.5]
+    b = a + [1, 2, 3, 4]
+    c = [2.0] * 4 * a
+    return picked, a, b, c, a == [1.5, 1.0, 7.5, 2.5], np.array([n, 2]), np.array([[1.5], [n]]), np.array([a, b])
+
+
+# spec: N2 N5
+def test_lists_beside_arrays():
+    check(beside_arrays, 1)
+
+
 # ---- memory --------------------------------------------------------------------------------------
 
 

@@ -82,7 +82,6 @@ def test_what_goes_with_reductions():
         "a[:, 0] @ a",
         "np.dot(a, a.T)",
         "np.cumsum(a, axis=1)",
-       
     ):
         check(f"def f(a):\n    return {expression}\n", grid)
     check("def f(a):\n    return np.count_nonzero(a)\n", np.array([0, 3, 0, 1]))

@@ -11,7 +11,7 @@ import linecache
 import math
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +90,12 @@ def run(function: Any, call: str, parameters: list[str]) -> Done:
         return Done(None, error, arguments)
 
 
-def compare(program: Program) -> Outcome:
+def by_weft(text: str) -> Any:
+    """The function `f` of a module, as a user would have Weft compile it."""
+    return load(text, "compiled", weft.njit)
+
+
+def compare(program: Program, compiler: Callable[[str], Any] = by_weft) -> Outcome:
     """Runs every call of a program both ways; the first difference, if any."""
     plain = load(program.text, "plain", lambda f: f)
     compiled = None
@@ -104,7 +109,7 @@ def compare(program: Program) -> Outcome:
                 return Outcome("slow")
             if compiled is None:
                 try:
-                    compiled = load(program.text, "compiled", weft.njit)
+                    compiled = compiler(program.text)
                 except weft.errors.CompileError as error:
                     return _refused(error)
             found = run(compiled, call, program.parameters)

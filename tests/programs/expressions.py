@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kinds import DTYPE_WEIGHTS, FLOATS, INTEGERS, SIGNED, STRONG, Array, Kind, List, Tuple, is_strong, operations
+from kinds import DTYPE_WEIGHTS, FLOATS, INTEGERS, SIGNED, STRONG, Array, Kind, List, Operation, Tuple
+from kinds import is_strong, operations_among
 
 # Rounding functions may differ by a few ulps, so they stand only around what is returned.
 ROUNDING = ["np.sin({})", "np.cos({})", "np.exp({})", "np.tanh({})", "np.log({})", "np.arctan({})", "np.cbrt({})"]
@@ -117,7 +118,7 @@ class Expressions:
             return self.leaf(kind)
         common = [
             (0.5, lambda: self.conditional(kind, depth)),
-            (0.6, lambda: self.call(kind, depth)),
+            (2.0 if any(c.result == kind for c in self.scope.callees()) else 0, lambda: self.call(kind, depth)),
             (0.4, lambda: self.walrus(kind, depth)),
             (0.3, lambda: self.smallest(kind, depth)),
             (0.3, lambda: self.item(kind, depth)),
@@ -170,10 +171,9 @@ class Expressions:
         return self.note(f"{name}()", f"{name}({items})")
 
     def call(self, kind: Kind, depth: int) -> str:
-        callees = [c for c in self.scope.callees() if c.result == kind]
-        if not callees:
-            return self.of(kind, depth - 1)
-        callee = self.rng.choice(callees)
+        return self.call_of(self.rng.choice([c for c in self.scope.callees() if c.result == kind]), depth)
+
+    def call_of(self, callee: Callee, depth: int) -> str:
         given = len(callee.parameters) - self.rng.randint(0, callee.optional)
         texts = []
         for i, parameter in enumerate(callee.parameters[:given]):
@@ -219,20 +219,24 @@ class Expressions:
 
     def operation(self, kind: str, depth: int) -> str:
         """An operator or ufunc whose result has that type."""
-        known = {k for k in self.scope.visible().values() if isinstance(k, str)} | set(self.dtypes) | {"pyint"}
-        ways = [op for op in operations()[kind] if all(k in known for k in op.kinds)] or operations()[kind]
-        operation = self.rng.choice(ways)
+        known = {k for k in self.scope.visible().values() if isinstance(k, str)}
+        operation = self.chosen_operation(kind, known, False)
         texts = [self.of(k, depth - 1) for k in operation.kinds]
         return self.note(f"{operation.template} ({', '.join(operation.kinds)})", self.fill(operation, texts))
 
-    def fill(self, operation, texts: list[str]) -> str:
+    def chosen_operation(self, kind: str, known: set[str], arrays: bool) -> Operation:
+        ways, arithmetic = operations_among(kind, frozenset({*known, *self.dtypes, "pyint"}), arrays)
+        return self.rng.choice(arithmetic if arithmetic and self.chance(0.5) else ways)
+
+    def fill(self, operation: Operation, texts: list[str]) -> str:
         template, kinds = operation
         if len(texts) == 2 and not self.edge(0.2):
             weak = not any(is_strong(k) for k in kinds)
             if template[3:-3] in ("<<", ">>") and template.startswith("{}"):
                 # The mask keeps the type of the count.
                 mask = "7" if kinds[1] == "pyint" else f"np.{kinds[1]}(7)"
-                texts[1] = texts[1] if kinds[1] in ("pybool", "bool") else f"({texts[1]} & {mask})"
+                any_count = kinds[1] in ("pybool", "bool") or (not weak and self.chance(0.3))
+                texts[1] = texts[1] if any_count else f"({texts[1]} & {mask})"
             elif template[3:-3] in ("//", "%", "/") and weak and self.chance(0.8):
                 texts[1] = str(self.rng.choice([1, 2, 3, 7, -2, -3])) + (".0" if kinds[1] == "pyfloat" else "")
                 if kinds[1] == "pybool":
@@ -459,7 +463,7 @@ class Expressions:
             (0.8, lambda: self.cast(kind, depth)),
             (0.5, lambda: self.chosen(kind, depth)),
             (0.4, lambda: self.conditional(kind, depth)),
-            (0.4, lambda: self.call(kind, depth)),
+            (1.0 if any(c.result == kind for c in self.scope.callees()) else 0, lambda: self.call(kind, depth)),
             (0.7, lambda: self.array_leaf(kind)),
             (0.4, lambda: self.copied(kind, depth)),
         )
@@ -509,12 +513,7 @@ class Expressions:
         return self.of(kind, min(depth, 1))
 
     def elementwise(self, kind: Array, depth: int) -> str:
-        ways = [op for op in operations()[kind.dtype] if any(is_strong(k) for k in op.kinds)]
-        known = {*self.dtypes, "pyint", "pyfloat"}
-        ways = [op for op in ways if all(k in known for k in op.kinds)] or ways
-        if not ways:
-            return self.cast(kind, depth)
-        operation = self.rng.choice(ways)
+        operation = self.chosen_operation(kind.dtype, {"pyfloat"}, True)
         whole = self.rng.choice([i for i, k in enumerate(operation.kinds) if is_strong(k)])
         texts = []
         for i, k in enumerate(operation.kinds):

@@ -14,7 +14,7 @@ from kinds import FLOATS, INTEGERS, Array, Kind, List, Tuple
 EXCEPTIONS = ["ValueError", "ZeroDivisionError", "IndexError", "OverflowError", "RuntimeError", "KeyError", "TypeError"]
 CAUGHT = ["ZeroDivisionError", "ZeroDivisionError", "IndexError", "ValueError", "OverflowError", "ArithmeticError"]
 CAUGHT += ["LookupError", "Exception", "(ValueError, IndexError)", "(ZeroDivisionError, OverflowError)", "RuntimeError"]
-AUGMENTED = ["+=", "-=", "*=", "//=", "%=", "&=", "|=", "^=", "<<=", ">>=", "/="]
+BASES = {"ZeroDivisionError": ["ArithmeticError", "Exception"], "IndexError": ["LookupError", "Exception"]}
 
 
 @dataclass
@@ -70,9 +70,10 @@ class Writer(Expressions):
         self.left -= 1
         simple = [(5, self.assign), (2.5, self.augment), (1.5, self.bind), (1.2, self.store), (0.8, self.list_method)]
         simple += [(0.5, self.unpack), (0.6, self.view_of), (0.5, self.mask), (0.4, self.array_augment), (0.15, self.check)]
+        simple += [(0.05, self.nothing)]
         nested = [(2.5, self.branch), (2, self.loop), (1.2, self.count), (1, self.attempt), (0.5, self.select)]
         nested += [(0.6, self.define), (0.4, self.name_lambda)]
-        leaving = [(0.5 if self.loops else 0, self.leave_loop), (0.25 if self.returns else 0, self.early), (0.12, self.throw)]
+        leaving = [(1.2 if self.loops else 0, self.leave_loop), (0.25 if self.returns else 0, self.early), (0.12, self.throw)]
         ways = simple + leaving if depth <= 0 or self.left < 0 else simple + nested + leaving
         if self.indent == 1:
             ways = [way for way in ways if way not in leaving]
@@ -372,6 +373,9 @@ class Writer(Expressions):
         self.write(word)
         return True
 
+    def nothing(self, depth: int) -> None:
+        self.write("pass")
+
     def early(self, depth: int) -> bool:
         self.used["early return"] += 1
         if self.chance(0.6):
@@ -425,6 +429,11 @@ class Writer(Expressions):
         self.used["try"] += 1
         self.write("try:")
         edges, self.edges = self.edges, True
+        self.indent += 1
+        if self.chance(0.3):
+            self.assign(depth)
+        likely = [self.risk(depth) for _ in range(self.rng.choice([0, 1, 1, 2]))]
+        self.indent -= 1
         self.block(depth - 1)
         self.edges = edges
         handlers = self.rng.choice([0, 1, 1, 1, 2])
@@ -432,7 +441,11 @@ class Writer(Expressions):
         for number in range(handlers):
             self.used["except"] += 1
             last = number == handlers - 1
-            self.write("except:" if last and self.chance(0.05) else f"except {self.rng.choice(CAUGHT)}:")
+            caught = self.rng.choice(CAUGHT)
+            if likely and self.chance(0.75):
+                name = self.rng.choice(likely)
+                caught = self.rng.choice([name, name, f"({name}, KeyError)", *BASES.get(name, ["Exception"])])
+            self.write("except:" if last and self.chance(0.05) else f"except {caught}:")
             self.handling = True
             self.block(depth - 1, 2)
             self.handling = handling
@@ -449,6 +462,31 @@ class Writer(Expressions):
                 self.loops, self.returns = 0, False
             self.block(depth - 1, 2)
             self.loops, self.returns = loops, returns
+
+    def risk(self, depth: int) -> str:
+        """A statement that raises for some values; what it raises."""
+        roll = self.rng.random()
+        if roll < 0.3:
+            name = self.rng.choice(EXCEPTIONS)
+            self.write(f"if {self.condition(1)}:")
+            self.write(f"    raise {name}{self.rng.choice(['', '()', '(3)', f'({name!r})'])}")
+            return name
+        holders = [n for n, k in self.scope.visible().items() if isinstance(k, List)] + self.arrays(1)
+        names = self.assignable(lambda k: k == "pyint")
+        name = self.rng.choice(names) if names else "_"
+        number = lambda: self.of("pyint", 1)
+        ways = [(f"{number()} // ({number()} % 2)", "ZeroDivisionError"), (f"{number()} % ({number()} & 1)", "ZeroDivisionError")]
+        ways += [(f"int({number()} / ({number()} % 2))", "ZeroDivisionError"), (f"{number()} >> {number()}", "ValueError")]
+        ways += [(f"math.isqrt({number()})", "ValueError"), (f"int(math.sqrt({number()}))", "ValueError")]
+        ways += [("int(math.nan)", "ValueError"), ("int(math.inf)", "OverflowError")]
+        if holders:
+            holder = self.rng.choice(holders)
+            ways += [(f"int({holder}[{number()}] > 0)", "IndexError")] * 3
+            ways += [(f"int({holder}[len({holder}) - {number()} % 2] > 0)", "IndexError")] * 3
+        text, raised = self.rng.choice(ways)
+        self.used["risk"] += 1
+        self.write(f"{name} = {text}")
+        return raised
 
     def select(self, depth: int) -> None:
         """match on an int or a tuple of ints."""
@@ -478,7 +516,7 @@ class Writer(Expressions):
                 pattern = " | ".join(map(str, values))
             self.scope.names |= bound
             irrefutable = all(p in "_" or p in bound for p in pattern.strip("()").split(", "))
-            guard = f" if {self.condition(1)}" if irrefutable or self.chance(0.3) else ""
+            guard = f" if {self.condition(1)}" if irrefutable or self.chance(0.5) else ""
             self.write(f"case {pattern}{guard}:")
             self.block(depth - 1, 2)
             for other in bound:
@@ -502,7 +540,15 @@ class Writer(Expressions):
         """A nested function: a closure, perhaps with `nonlocal`, defaults, or recursion."""
         if self.scope.outer is not None or self.loops > 1:
             return self.assign(depth)
-        self.scope.functions.append(self.function(self.fresh("g"), depth))
+        callee = self.function(self.fresh("g"), depth)
+        self.scope.functions.append(callee)
+        if self.chance(0.7):
+            names = self.assignable(lambda k: k == callee.result)
+            name = self.rng.choice(names) if names else self.fresh("x")
+            self.write(f"{name} = {self.call_of(callee, 2)}")
+            self.scope.names[name] = callee.result
+        elif self.chance(0.3):
+            self.write(self.call_of(callee, 1))
 
     def function(self, name: str, depth: int) -> Callee:
         self.used["nested function"] += 1
@@ -546,6 +592,8 @@ class Writer(Expressions):
             self.scope.names[inner] = result
         for _ in range(self.rng.randint(0, 3)):
             self.statement(min(depth - 1, 1))
+        if self.scope.names.keys() & outer.names.keys():
+            self.augment(depth)
         self.give()
         self.indent -= 1
         self.scope = outer
@@ -662,7 +710,7 @@ class Writer(Expressions):
             items = [str(self.rng.randint(-40, 40) / 8) for _ in range(count)]
             if self.edge(0.3) and count:
                 items[self.rng.randrange(count)] = self.rng.choice(["np.nan", "np.inf", "-0.0"])
-        elif self.edge(0.3) and count:
+        elif self.chance(0.2) and count:
             bits = int(kind.dtype.lstrip("uint"))
             edges = [2**bits - 1] if kind.dtype.startswith("u") else [2 ** (bits - 1) - 1, -(2 ** (bits - 1))]
             items[self.rng.randrange(count)] = str(self.rng.choice(edges))

@@ -106,5 +106,16 @@ def operations() -> dict[str, list[Operation]]:
     return found
 
 
+ARITHMETIC = {f"{{}} {op} {{}}" for op in OPERATORS[:11]}
+
+
+@cache
+def operations_among(kind: str, known: frozenset[str], arrays: bool) -> tuple[list[Operation], list[Operation]]:
+    """Operations that give `kind`, of known types where there are some, of arrays if asked; and the arithmetic ones."""
+    ways = [op for op in operations()[kind] if not arrays or any(map(is_strong, op.kinds))]
+    ways = [op for op in ways if known.issuperset(op.kinds)] or ways
+    return ways, [op for op in ways if op.template in ARITHMETIC]
+
+
 def is_strong(kind: str) -> bool:
     return kind in STRONG or kind in COMPLEX[1:]

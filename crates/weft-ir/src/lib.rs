@@ -24,6 +24,7 @@ pub mod print;
 pub mod read;
 pub mod reduce;
 pub mod rules;
+pub mod show;
 pub mod site;
 pub mod types;
 pub mod verify;

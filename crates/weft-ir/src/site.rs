@@ -1,9 +1,11 @@
 //! Raise sites: what an exception will say, kept beside the code so that code carries no strings.
 //!
 //! A `raise` op names a site by index and passes the values its message shows. The message
-//! template consumes them in order: `{i}` an integer, `{f}` a float (its bits), `{shape n}` the
-//! next `n` integers as a tuple.
+//! template consumes them in order: `{i}` an integer, `{u}` an unsigned one, `{b}` a bool, `{f}` a float (its bits), `{f32}`
+//! a float32 (widened), each with an optional format as in an f-string (`{f:.3f}`); `{shape n}` the next `n` integers as a
+//! tuple. `{{` and `}}` are braces.
 
+use crate::show;
 use weft_diag::Span;
 
 macro_rules! classes {
@@ -87,20 +89,24 @@ impl Site {
         let mut out = String::new();
         let mut args = args.iter();
         let mut rest = self.template.as_str();
-        while let Some(open) = rest.find('{') {
-            out.push_str(&rest[..open]);
-            let Some(close) = rest[open..].find('}') else { break };
-            let slot = &rest[open + 1..open + close];
-            rest = &rest[open + close + 1..];
-            match slot {
-                "i" => out.push_str(&args.next().map_or("?".into(), |&v| (v as i64).to_string())),
-                "f" => out.push_str(&args.next().map_or("?".into(), |&v| format!("{:?}", f64::from_bits(v)))),
-                _ => {
-                    let n = slot.strip_prefix("shape ").and_then(|n| n.parse().ok()).unwrap_or(0);
-                    let dims: Vec<String> = args.by_ref().take(n).map(|&v| (v as i64).to_string()).collect();
-                    let comma = if dims.len() == 1 { "," } else { "" };
-                    out.push_str(&format!("({}{comma})", dims.join(",")));
-                }
+        while let Some(at) = rest.find(['{', '}']) {
+            out.push_str(&rest[..at]);
+            let brace = &rest[at..at + 1];
+            if rest[at + 1..].starts_with(brace) {
+                out.push_str(brace);
+                rest = &rest[at + 2..];
+                continue;
+            }
+            let Some(close) = rest[at..].find('}') else { break };
+            let slot = &rest[at + 1..at + close];
+            rest = &rest[at + close + 1..];
+            if let Some(n) = slot.strip_prefix("shape ").and_then(|n| n.parse().ok()) {
+                let dims: Vec<String> = args.by_ref().take(n).map(|&v| (v as i64).to_string()).collect();
+                let comma = if dims.len() == 1 { "," } else { "" };
+                out.push_str(&format!("({}{comma})", dims.join(",")));
+            } else {
+                let shown = args.next().and_then(|&v| show::slot(slot, v));
+                out.push_str(shown.as_deref().unwrap_or("?"));
             }
         }
         out.push_str(rest);

@@ -40,8 +40,8 @@ def pick(x, ids):
 
 def check(ids, shape):
     # All indices are looked at before the first element is written.
-    for k in range(len(ids)):
-        a = flat(ids[k])
+    for k, index in enumerate(ids):
+        a = flat(index)
         for j in range(a.size):
             prim.check_index(a[j], shape[k], k)
 
@@ -161,8 +161,8 @@ def flatnonzero(a):
 def argwhere(a):
     found = nonzero(a)
     out = np.empty((found[0].size, len(found)), np.int64)
-    for k in range(len(found)):
-        out[:, k] = found[k]
+    for k, index in enumerate(found):
+        out[:, k] = index
     return out
 
 

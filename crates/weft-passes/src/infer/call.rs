@@ -145,6 +145,9 @@ impl Infer<'_> {
             ("builtins.slice", [start, stop, step]) => {
                 Ok(Abs::Slice(Box::new([start.clone(), stop.clone(), step.clone()])))
             }
+            ("builtins.str", []) => Ok(Abs::Const(Const::Str(String::new()))),
+            ("builtins.str", [x]) if matches!(x, Abs::Const(Const::Str(_)) | Abs::Format(..)) => Ok(x.clone()),
+            ("builtins.str", [x]) => Ok(Abs::Format(vec![String::new(); 2], vec![(x.clone(), String::new())])),
             ("builtins.tuple", []) => Ok(Abs::Tuple(vec![])),
             ("builtins.tuple", [x]) => Ok(Abs::Tuple(self.sequence(x)?)),
             ("builtins.list", []) => self.new_list(vec![]),
@@ -164,6 +167,12 @@ impl Infer<'_> {
         args: &[Abs],
         keywords: &[String],
     ) -> Result<Abs, Diagnostic> {
+        if let Some(k) = keywords.iter().position(|k| k == "out")
+            && overload.form == Form::Elementwise
+            && overload.params.iter().all(|p| p.name != "out")
+        {
+            return self.call_into(name, overload, args, keywords, k);
+        }
         let bound = self.bind(name, overload, args, keywords)?;
         if self.frames.len() > 64 {
             return Err(self.internal("the library calls itself too deeply"));
@@ -185,7 +194,9 @@ impl Infer<'_> {
         // Where all are Python's own, none is weak: they become NumPy's first.
         let mut bound = bound;
         let strong = |a: &Abs| !matches!(self.type_of(a), Some(Type::Py(_)));
-        if overload.form != Form::Generate && !bound.iter().any(strong) {
+        // A conversion looks at the number itself: it may be beyond what NumPy's default holds.
+        let converts = name.strip_prefix("numpy.").is_some_and(|n| DType::ALL.iter().any(|d| d.numpy_name() == n));
+        if overload.form != Form::Generate && !converts && !bound.iter().any(strong) {
             for a in &mut bound {
                 *a = Abs::Value(self.strengthen(a)?);
             }
@@ -198,6 +209,30 @@ impl Infer<'_> {
             // A NumPy function of Python scalars gives a NumPy scalar.
             Ok(Abs::Value(s.strengthen(&result)?))
         })
+    }
+
+    /// A ufunc that writes its result into an array: keyword `k` is `out`.
+    fn call_into(
+        &mut self,
+        name: &str,
+        overload: &'static Overload,
+        args: &[Abs],
+        keywords: &[String],
+        k: usize,
+    ) -> Result<Abs, Diagnostic> {
+        let at = args.len() - keywords.len() + k;
+        let (mut args, mut keywords) = (args.to_vec(), keywords.to_vec());
+        let out = args.remove(at);
+        keywords.remove(k);
+        let result = self.call_overload(name, overload, &args, &keywords)?;
+        match self.as_tensor(&out) {
+            Some(to) => {
+                self.assign_result(short(name), to, &result)?;
+                Ok(out)
+            }
+            None if out == Abs::Const(Const::None) => Ok(result),
+            None => Err(self.typing("return arrays must be of ArrayType").label(self.describe(&out))),
+        }
     }
 
     fn inline(&mut self, name: &str, overload: &Overload, args: Vec<Abs>) -> Result<Abs, Diagnostic> {

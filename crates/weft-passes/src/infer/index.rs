@@ -91,6 +91,7 @@ impl Infer<'_> {
             return self.index_list(x, indices);
         }
         let t = self.indexed(x)?;
+        let indices = &self.lists_as_arrays(indices)?[..];
         match self.place(t, indices)? {
             Place::Element(places, wrap) => {
                 let dtype = self.tensor(t).map_or(DType::F64, |t| t.dtype);
@@ -191,6 +192,8 @@ impl Infer<'_> {
             return self.set_index_list(v, x, indices);
         }
         let t = self.indexed(x)?;
+        let indices = &self.lists_as_arrays(indices)?[..];
+        let v = &if self.as_list(v).is_some() { self.array_from(v, &Abs::Const(Const::None))? } else { v.clone() };
         self.writable(t)?;
         match self.place(t, indices)? {
             Place::Element(places, wrap) => {

@@ -355,6 +355,19 @@ impl Infer<'_> {
         Ok(Abs::Const(Const::None))
     }
 
+    /// What NumPy makes of lists beside arrays, also in tuples: arrays.
+    pub(super) fn lists_as_arrays(&mut self, items: &[Abs]) -> Result<Vec<Abs>, Diagnostic> {
+        let mut out = vec![];
+        for a in items {
+            out.push(match a {
+                Abs::List(..) => self.array_from(a, &Abs::Const(Const::None))?,
+                Abs::Tuple(parts) => Abs::Tuple(self.lists_as_arrays(parts)?),
+                other => other.clone(),
+            });
+        }
+        Ok(out)
+    }
+
     /// `a op b` where one is a list; `inplace` for augmented assignment.
     pub(super) fn list_binop(&mut self, op: &str, a: &Abs, b: &Abs, inplace: bool) -> Result<Abs, Diagnostic> {
         match (op, self.as_list(a).is_some(), self.as_list(b).is_some()) {

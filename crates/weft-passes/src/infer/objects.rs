@@ -51,6 +51,10 @@ impl Infer<'_> {
         match (a, b) {
             (Abs::Tuple(x), Abs::Tuple(y)) => self.compare_tuples(op, x, y).map(Some),
             (Abs::List(..), Abs::List(..)) => self.compare_lists(op, a, b).map(Some),
+            (Abs::List(..), x) | (x, Abs::List(..)) if self.as_tensor(x).is_some() => {
+                let both = self.lists_as_arrays(&[a.clone(), b.clone()])?;
+                self.compare(op, &both[0], &both[1]).map(Some)
+            }
             (Abs::Tagged(Absent::None, flag, inner), other) | (other, Abs::Tagged(Absent::None, flag, inner))
                 if equality =>
             {

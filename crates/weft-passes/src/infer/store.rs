@@ -14,7 +14,7 @@ impl Infer<'_> {
         self.writable(to)?;
         let Some(ty) = self.tensor(to).cloned() else { return Err(self.internal("an assignment to no array")) };
         let v = match v {
-            Abs::Tuple(_) => &self.array_from(v, &Abs::Const(Const::None))?,
+            Abs::Tuple(_) | Abs::List(..) => &self.array_from(v, &Abs::Const(Const::None))?,
             v => v,
         };
         let Some(from) = self.as_tensor(v) else {
@@ -106,7 +106,19 @@ impl Infer<'_> {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
         }
         let result = self.binop(op, x, v)?;
-        let dtype = match self.type_of(&result) {
+        let text = op.text();
+        self.assign_result(ufunc_name(op), to, &result)
+            .map_err(|d| d.help(format!("write `x = x {text} …`, which makes a new array")))?;
+        Ok(x.clone())
+    }
+
+    /// Writes what a ufunc computed into an array, which must be able to hold it.
+    pub(super) fn assign_result(&mut self, ufunc: &str, to: ValueId, result: &Abs) -> Result<(), Diagnostic> {
+        let Some(ty) = self.tensor(to).cloned() else { return Err(self.internal("no array")) };
+        if ty.readonly {
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
+        }
+        let dtype = match self.type_of(result) {
             Some(Type::Tensor(t)) => t.dtype,
             Some(t) => t.scalar_dtype().unwrap_or(ty.dtype),
             None => ty.dtype,
@@ -114,24 +126,23 @@ impl Infer<'_> {
         if !can_cast_same_kind(dtype, ty.dtype) {
             let message = format!(
                 "Cannot cast ufunc '{}' output from dtype('{}') to dtype('{}') with casting rule 'same_kind'",
-                ufunc_name(op),
+                ufunc.strip_prefix("numpy.").unwrap_or(ufunc),
                 dtype.numpy_name(),
                 ty.dtype.numpy_name()
             );
-            let text = op.text();
-            return Err(self.typing(message).help(format!("write `x = x {text} …`, which makes a new array")));
+            return Err(self.typing(message));
         }
-        let Some(from) = self.as_tensor(&result) else {
-            let v = self.materialise(&result)?;
+        let Some(from) = self.as_tensor(result) else {
+            let v = self.materialise(result)?;
             let v = self.cast(v, Type::Num(ty.dtype));
             self.effect(Op::NtCopy, &[to, v]);
-            return Ok(x.clone());
+            return Ok(());
         };
         let from = self.cast_array(from, ty.dtype)?;
         let have = self.tensor(from).map_or(vec![], |t| t.dims.clone());
         let from = if have == ty.dims { from } else { self.fits_output(from, to, &ty)? };
         self.effect(Op::NtCopy, &[to, from]);
-        Ok(x.clone())
+        Ok(())
     }
 
     /// The result of an operator with the sizes of the array it is written into, which must not be smaller.

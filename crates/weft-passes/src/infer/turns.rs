@@ -21,6 +21,8 @@ impl Infer<'_> {
                 Iter::Generator(_) | Iter::Filter(..) => return self.walk_generated(py, op, &iter, inits, env),
                 _ => {}
             },
+            // The items of a generator that becomes a tuple are written out.
+            Abs::Range(_) if !self.collected.is_empty() && self.sinks.is_empty() && self.is_static(&iter) => {}
             Abs::Range(bounds) => {
                 let bounds = [self.pyint(&bounds[0])?, self.pyint(&bounds[1])?, self.pyint(&bounds[2])?];
                 return self.walk_counted(py, op, bounds, inits, env, &mut |_, i| Ok(Abs::Value(i)));
@@ -313,6 +315,11 @@ impl Infer<'_> {
             self.settle(exit, how, self.level + 1, &turn.forms)?;
         }
         Ok(())
+    }
+
+    /// Whether items are produced by running.
+    pub(super) fn is_generated(&self, a: &Abs) -> bool {
+        matches!(a, Abs::Iter(it) if matches!(**it, Iter::Filter(..) | Iter::Generator(_)))
     }
 
     /// Whether the number of items is known now, and few: tuples, and what goes through them.

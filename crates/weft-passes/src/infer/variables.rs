@@ -184,10 +184,17 @@ impl Infer<'_> {
                     (_, Some(d)) if d.is_int() => "i",
                     _ => return Err(self.refuse("a complex number in a message is not supported yet")),
                 };
-                template.push('{');
-                template.push_str(kind);
-                template.push_str(spec);
-                template.push('}');
+                // NumPy's scalars show their type where Python shows representations.
+                let named = match &ty {
+                    Type::Num(weft_ir::DType::Bool) => None,
+                    Type::Num(d) if spec.starts_with("!r") => Some(d.numpy_name()),
+                    _ => None,
+                };
+                let slot = format!("{{{kind}{spec}}}");
+                match named {
+                    Some(name) => template.push_str(&format!("np.{name}({slot})")),
+                    None => template.push_str(&slot),
+                }
                 values.push(self.materialise(a)?);
             }
         }

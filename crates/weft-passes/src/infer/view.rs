@@ -102,6 +102,10 @@ impl Infer<'_> {
 
     /// An integer or an array as part of an index.
     fn part(&mut self, item: &Abs) -> Result<Part, Diagnostic> {
+        if self.as_list(item).is_some() || matches!(item, Abs::Tuple(_)) {
+            let array = self.array_from(item, &Abs::Const(Const::None))?;
+            return self.part(&array);
+        }
         if let Some(v) = self.as_tensor(item) {
             let (rank, dtype) = self.tensor(v).map_or((0, DType::Bool), |t| (t.rank(), t.dtype));
             if rank == 0 && dtype.is_int() {

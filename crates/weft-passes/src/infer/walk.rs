@@ -60,7 +60,11 @@ impl Infer<'_> {
 
     pub(super) fn walk_region(&mut self, py: Here<'_>, region: RegionId, env: &mut Env) -> Result<Flow, Diagnostic> {
         for &op in &py.func.region(region).ops {
-            if let Some(flow) = self.walk_op(py, op, env)? {
+            let flow = match self.walk_op(py, op, env) {
+                Ok(flow) => flow,
+                Err(d) => self.raise_later(d)?,
+            };
+            if let Some(flow) = flow {
                 return Ok(flow);
             }
             if self.is_terminated() {
@@ -68,6 +72,25 @@ impl Infer<'_> {
             }
         }
         Ok(Flow::Yield(vec![]))
+    }
+
+    /// What Python raises when control gets there is raised when control gets there. On the unconditional path, it is an
+    /// error now.
+    fn raise_later(&mut self, d: Diagnostic) -> Result<Option<Flow>, Diagnostic> {
+        let class = match d.kind {
+            ErrorKind::Value => ExcClass::ValueError,
+            ErrorKind::Overflow => ExcClass::OverflowError,
+            ErrorKind::ZeroDivision => ExcClass::ZeroDivisionError,
+            ErrorKind::Index => ExcClass::IndexError,
+            _ => return Err(d),
+        };
+        if self.undecided == 0 || self.restarts || self.body.is_some() || self.is_kernel() {
+            return Err(d);
+        }
+        let message = d.message.replace('{', "{{").replace('}', "}}");
+        let site = self.site(class, message);
+        self.terminate(Op::Raise { site }, &[]);
+        Ok(Some(Flow::Left))
     }
 
     /// Whether the current region has its terminator: what was emitted last never comes back.
@@ -108,7 +131,12 @@ impl Infer<'_> {
                 self.attribute(&x, name)?
             }
             Op::PyBinop { op, inplace } => {
-                let (a, b) = (self.present(&args[0])?, self.present(&args[1])?);
+                let (mut a, mut b) = (self.present(&args[0])?, self.present(&args[1])?);
+                if self.as_tensor(&a).is_some() && self.as_list(&b).is_some() {
+                    b = self.array_from(&b, &Abs::Const(Const::None))?;
+                } else if self.as_list(&a).is_some() && self.as_tensor(&b).is_some() {
+                    a = self.array_from(&a, &Abs::Const(Const::None))?;
+                }
                 match self.object_binop(*op, &a, &b)? {
                     _ if self.as_list(&a).is_some() || self.as_list(&b).is_some() => {
                         self.list_binop(op.text(), &a, &b, *inplace)?
@@ -323,6 +351,9 @@ impl Infer<'_> {
             return self.unpack_array(a, n);
         }
         if self.as_list(a).is_some() {
+            return self.unpack_array(a, n);
+        }
+        if matches!(a, Abs::Iter(_) | Abs::Range(_)) && !self.is_static(a) && !self.is_generated(a) {
             return self.unpack_array(a, n);
         }
         let items = match self.sequence(a) {
