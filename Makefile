@@ -40,7 +40,7 @@ bench: build ## Benchmarks, as ratios against peers in one run, to target/bench/
 	scripts/setup bench
 	$(PY) benchmarks/run.py --json target/bench/results.json
 
-fuzz: build ## Random array expressions against NumPy, then random IR at every stage, for SECONDS=60 each
+fuzz: build ## Random programs against CPython, array expressions against NumPy, IR at every stage, SECONDS=60 each
 	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)
 	$(TEST_ENV) WEFT_STRESS_SECONDS=3600 $(PY) -m pytest -q tests/runtime/test_stress.py -k million
 	$(TEST_ENV) WEFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release -p weft-opt --test differential -- --nocapture

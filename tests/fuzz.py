@@ -1,11 +1,12 @@
-"""`make fuzz`: random array expressions on and on, until one differs from NumPy.
+"""`make fuzz`: random whole programs, then array expressions, on and on, until one differs from CPython or NumPy.
 
-    python tests/fuzz.py --seconds 60 [--seed 12345] [--way njit | njit-opencl | tensor-native | …] [--keep-going]
+    python tests/fuzz.py --seconds 60 [--seed 12345] [--way programs | njit | tensor-native | …] [--keep-going]
 
 Prints each failing program, made small, with the seed that makes it again. Seeds start from the clock.
 """
 
 import argparse
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -27,15 +28,29 @@ def ways() -> dict[str, object]:
     return found
 
 
+def whole_programs(options: argparse.Namespace) -> int:
+    """Runs `programs/fuzz_programs.py`, in a process of its own; its exit status."""
+    script = Path(__file__).parent / "programs" / "fuzz_programs.py"
+    command = [sys.executable, str(script), "--seconds", str(options.seconds), "--seed", str(options.seed)]
+    flags = [flag for flag in ("keep_going", "coverage") if getattr(options, flag)]
+    return subprocess.run([*command, *(f"--{flag.replace('_', '-')}" for flag in flags)]).returncode
+
+
 def main() -> int:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000)
-    parser.add_argument("--way", choices=[*ways()], action="append")
+    parser.add_argument("--way", choices=["programs", *ways()], action="append")
     parser.add_argument("--depth", type=int, default=5)
     parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--coverage", action="store_true", help="of the whole programs")
     options = parser.parse_args()
+    wrong = 0
+    if not options.way or "programs" in options.way:
+        wrong = whole_programs(options)
+        if (wrong and not options.keep_going) or options.way == ["programs"]:
+            return wrong
     runs = {name: run for name, run in ways().items() if not options.way or name in options.way}
     end = time.monotonic() + options.seconds
     seed, count, refused, failed = options.seed, 0, 0, 0
@@ -57,7 +72,7 @@ def main() -> int:
                 return 1
         seed += 1
     print(f"\n{count} programs, {refused} refused, {failed} wrong; seeds {options.seed} to {seed - 1}")
-    return 1 if failed else 0
+    return 1 if failed or wrong else 0
 
 
 if __name__ == "__main__":

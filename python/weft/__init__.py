@@ -22,6 +22,7 @@ from weft._core import Trace as trace
 from weft._core import usm_ndarray as Tensor
 from weft._decorators import jit, kernel, njit
 from weft._global_queue import reset_global_queue, set_global_queue
+from weft._overload import overload
 from weft._placement import (
     current_queue,
     default_device,
@@ -92,6 +93,7 @@ __all__ = [
     "kernel",
     "memory",
     "njit",
+    "overload",
     "placement",
     "program",
     "reset_global_queue",

@@ -400,7 +400,13 @@ class Dispatcher:
     __name__: str
     __wrapped__: Callable[..., Any]
     def __init__(
-        self, function: Callable[..., Any], source: Any, parameters: list[str], parallel: Any, nogil: bool | None
+        self,
+        function: Callable[..., Any],
+        source: Any,
+        parameters: list[str],
+        parallel: Any,
+        nogil: bool | None,
+        boundscheck: bool | None,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _enable_vectorcall(self) -> None: ...
@@ -424,7 +430,13 @@ class Kernel:
     __name__: str
     __wrapped__: Callable[..., Any]
     def __init__(
-        self, function: Callable[..., Any], source: Any, parameters: list[str], parallel: Any, nogil: bool | None
+        self,
+        function: Callable[..., Any],
+        source: Any,
+        parameters: list[str],
+        parallel: Any,
+        nogil: bool | None,
+        boundscheck: bool | None,
     ) -> None: ...
     def __getitem__(self, index: Any) -> Launcher: ...
     @property

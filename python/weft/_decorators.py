@@ -87,7 +87,8 @@ def _parameters(function: FunctionType) -> list[str]:
 def _make(cls: Any, decorator: str, function: Any, source: str | None, options: dict[str, Any]) -> Any:
     plain = _function(decorator, function)
     parameters = _parameters(plain)
-    made = cls(plain, _source.capture(plain, source), parameters, options.get("parallel", "auto"), options.get("nogil"))
+    chosen = (options.get("parallel", "auto"), options.get("nogil"), options.get("boundscheck"))
+    made = cls(plain, _source.capture(plain, source), parameters, *chosen)
     if isinstance(made, _core.Dispatcher):
         made._enable_vectorcall()
     return functools.update_wrapper(made, plain)

@@ -199,7 +199,7 @@ def iterators(n):
         out.append((x, int(y)))
     for x in reversed(a):
         out.append((n, x))
-    return out, list(map(lambda x: x + n, a)), list(filter(lambda x: x > 5, a))  # noqa: C417
+    return out, list(map(lambda x: x + n, a)), list(filter(lambda x: x > 5, a))
 
 
 # spec: N2

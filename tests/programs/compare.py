@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from grammar import Program
+
 import numpy as np
 import weft
-from grammar import Program
 
 SECONDS_IN_CPYTHON = 1.0
 # How far a function that rounds may be off (docs/deviations.md), after what is done to its result.
@@ -27,7 +28,7 @@ ULPS = 16
 
 @dataclass
 class Outcome:
-    """`kind` is same, slow, deviation, refused, or what differs; `detail` tells findings apart, `text` is for people."""
+    """`kind` is same, slow, deviation, refused, or what differs; `detail` tells findings apart, `text` shows them."""
 
     kind: str
     detail: str = ""

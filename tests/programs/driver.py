@@ -65,7 +65,9 @@ def _received(child: int, read: int) -> Iterator[str]:
         yield ended or f"crash {signal.Signals(os.WTERMSIG(status)).name}"
 
 
-def hunt(seed: int, seconds: float = 1e9, count: int = 10**9, without: frozenset[str] = frozenset()) -> Iterator[tuple[int, Outcome]]:
+def hunt(
+    seed: int, seconds: float = 1e9, count: int = 10**9, without: frozenset[str] = frozenset()
+) -> Iterator[tuple[int, Outcome]]:
     """The outcomes of programs from `seed` on, for as long or as many as asked for."""
     end, last = time.monotonic() + seconds, seed + count
     while time.monotonic() < end and seed < last:

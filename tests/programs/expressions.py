@@ -10,8 +10,20 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kinds import DTYPE_WEIGHTS, FLOATS, INTEGERS, SIGNED, STRONG, Array, Kind, List, Operation, Tuple
-from kinds import is_strong, operations_among
+from kinds import (
+    DTYPE_WEIGHTS,
+    FLOATS,
+    INTEGERS,
+    SIGNED,
+    STRONG,
+    Array,
+    Kind,
+    List,
+    Operation,
+    Tuple,
+    is_strong,
+    operations_among,
+)
 
 # Rounding functions may differ by a few ulps, so they stand only around what is returned.
 ROUNDING = ["np.sin({})", "np.cos({})", "np.exp({})", "np.tanh({})", "np.log({})", "np.arctan({})", "np.cbrt({})"]
@@ -130,7 +142,11 @@ class Expressions:
 
     def leaf(self, kind: str) -> str:
         names = self.of_kind(kind)
-        if "unbound" not in self.without and self.edge(0.03) and (unsure := [n for n, k in self.scope.maybe.items() if k == kind]):
+        if (
+            "unbound" not in self.without
+            and self.edge(0.03)
+            and (unsure := [n for n, k in self.scope.maybe.items() if k == kind])
+        ):
             return self.note("name that may be unbound", self.rng.choice(unsure))
         if names and self.chance(0.8):
             return self.rng.choice(names)
@@ -235,8 +251,11 @@ class Expressions:
             if template[3:-3] in ("<<", ">>") and template.startswith("{}"):
                 # The mask keeps the type of the count.
                 mask = "7" if kinds[1] == "pyint" else f"np.{kinds[1]}(7)"
-                any_count = kinds[1] in ("pybool", "bool") or (not weak and self.chance(0.3))
-                texts[1] = texts[1] if any_count else f"({texts[1]} & {mask})"
+                if kinds[1] in INTEGERS and self.chance(0.4):
+                    # NumPy's counts may be as wide as the number, or wider.
+                    texts[1] = f"np.{kinds[1]}({self.rng.choice([0, 1, 5, 8, 15, 31, 33, 64, 100])})"
+                elif kinds[1] not in ("pybool", "bool"):
+                    texts[1] = f"({texts[1]} & {mask})"
             elif template[3:-3] in ("//", "%", "/") and weak and self.chance(0.8):
                 texts[1] = str(self.rng.choice([1, 2, 3, 7, -2, -3])) + (".0" if kinds[1] == "pyfloat" else "")
                 if kinds[1] == "pybool":
@@ -254,15 +273,30 @@ class Expressions:
         arrays = self.arrays()
         integer = [d for d in self.dtypes if d in INTEGERS]
         return self.pick(
-            (1, lambda: self.note("int()", f"int({self.of(self.rng.choice(['pyfloat', 'pybool', 'pyint']), depth - 1)})")),
+            (
+                1,
+                lambda: self.note(
+                    "int()", f"int({self.of(self.rng.choice(['pyfloat', 'pybool', 'pyint']), depth - 1)})"
+                ),
+            ),
             (0.5 if integer else 0, lambda: self.note("int()", f"int({self.of(self.rng.choice(integer), depth - 1)})")),
             (0.3, lambda: self.note("round()", f"round({self.of('pyfloat', depth - 1)})")),
             (0.5, lambda: self.note("**", f"({one()}) ** {self.rng.choice([0, 1, 2, 2, 3])}")),
             (0.3, lambda: self.note("pow()", f"pow({one()}, {self.rng.randint(0, 5)}, {self.rng.randint(1, 99)})")),
-            (0.3, lambda: self.note("divmod()", f"divmod({one()}, {self.divisor('pyint', depth)})[{self.rng.randint(0, 1)}]")),
+            (
+                0.3,
+                lambda: self.note(
+                    "divmod()", f"divmod({one()}, {self.divisor('pyint', depth)})[{self.rng.randint(0, 1)}]"
+                ),
+            ),
             (0.2, lambda: self.note("math.gcd", f"math.gcd({one()}, {one()})")),
             (0.2, lambda: self.note("math.isqrt", f"math.isqrt(abs({one()}))")),
-            (0.3, lambda: self.note("math.floor", f"math.{self.rng.choice(['floor', 'ceil', 'trunc'])}({self.of('pyfloat', depth - 1)})")),
+            (
+                0.3,
+                lambda: self.note(
+                    "math.floor", f"math.{self.rng.choice(['floor', 'ceil', 'trunc'])}({self.of('pyfloat', depth - 1)})"
+                ),
+            ),
             (0.4, lambda: self.note("and/or", f"({one()} {self.rng.choice(['and', 'or'])} {one()})")),
             (0.6 if lists else 0, lambda: self.note("len()", f"len({self.rng.choice(lists)})")),
             (0.6 if arrays else 0, lambda: self.size_of(self.rng.choice(arrays))),
@@ -299,7 +333,12 @@ class Expressions:
             (0.4, lambda: self.note("math.sqrt", f"math.sqrt({one() if self.edge() else f'abs({one()})'})")),
             (0.3, lambda: self.note("round()", f"round({one()}, {self.rng.randint(-1, 3)})")),
             (0.3, lambda: self.note("math.fmod", f"math.fmod({one()}, {self.divisor('pyfloat', depth)})")),
-            (0.3, lambda: self.note("divmod()", f"divmod({one()}, {self.divisor('pyfloat', depth)})[{self.rng.randint(0, 1)}]")),
+            (
+                0.3,
+                lambda: self.note(
+                    "divmod()", f"divmod({one()}, {self.divisor('pyfloat', depth)})[{self.rng.randint(0, 1)}]"
+                ),
+            ),
             (0.2, lambda: self.note("math.copysign", f"math.copysign({one()}, {one()})")),
             (0.2, lambda: self.note("math.fabs", f"math.fabs({one()})")),
             (0.3, lambda: self.note("and/or", f"({one()} {self.rng.choice(['and', 'or'])} {one()})")),
@@ -364,7 +403,9 @@ class Expressions:
         self.used[f"for in {way}"] += 1
         if way == "list":
             name = self.rng.choice(lists)
-            text = self.rng.choice([name, name, f"reversed({name})", f"sorted({name})", f"{name}[{self.rng.choice(SLICES)}]"])
+            text = self.rng.choice(
+                [name, name, f"reversed({name})", f"sorted({name})", f"{name}[{self.rng.choice(SLICES)}]"]
+            )
             return text, self.kind(name).item, ""
         if way == "array":
             name = self.rng.choice(arrays)
@@ -377,7 +418,13 @@ class Expressions:
             size = self.rng.choice(sizes)
             return f"range({size})", "pyint", size
         a, b = self.rng.randint(-3, 3), self.rng.randint(-1, 6)
-        ways = [f"range({self.rng.randint(0, 6)})", f"range({self.rng.randint(2, 6)})", f"range({a}, {b})", f"range({b}, {a}, -1)", f"range({a}, {b}, 2)"]
+        ways = [
+            f"range({self.rng.randint(0, 6)})",
+            f"range({self.rng.randint(2, 6)})",
+            f"range({a}, {b})",
+            f"range({b}, {a}, -1)",
+            f"range({a}, {b}, 2)",
+        ]
         ways += [f"range({self.of('pyint', min(depth - 1, 1))} % 6)", f"reversed(range({b}))"]
         return self.rng.choice(ways), "pyint", ""
 
@@ -485,8 +532,16 @@ class Expressions:
                 return f"np.zeros({('4, ' * len(kind.dims)).join('()')}, {dtype})"
             way = self.rng.choice(["np.zeros_like({}, dtype={})", "np.ones_like({}, dtype={})", "{}.astype({})"])
             return self.note(way, way.format(self.rng.choice(alike), dtype))
-        if len(kind.dims) == 1 and kind.dims[0].isdigit() and 0 < int(kind.dims[0]) < 6 and "np.array" not in self.without and self.chance(0.4):
-            items = ", ".join(self.literal("pyint" if kind.dtype in INTEGERS else "pyfloat") for _ in range(int(kind.dims[0])))
+        if (
+            len(kind.dims) == 1
+            and kind.dims[0].isdigit()
+            and 0 < int(kind.dims[0]) < 6
+            and "np.array" not in self.without
+            and self.chance(0.4)
+        ):
+            items = ", ".join(
+                self.literal("pyint" if kind.dtype in INTEGERS else "pyfloat") for _ in range(int(kind.dims[0]))
+            )
             if kind.dtype in INTEGERS:
                 items = ", ".join(str(self.rng.randint(0, 9)) for _ in range(int(kind.dims[0])))
             return self.note("np.array", f"np.array([{items}], dtype={dtype})")
@@ -494,11 +549,17 @@ class Expressions:
         if len(kind.dims) == 1 and kind.dtype != "bool" and self.chance(0.4):
             return self.note("np.arange", f"np.arange({shape}, dtype={dtype})")
         if len(kind.dims) == 2 and kind.dtype != "bool" and self.chance(0.3):
-            return self.note("reshape", f"np.arange({kind.dims[0]} * {kind.dims[1]}, dtype={dtype}).reshape({', '.join(kind.dims)})")
+            return self.note(
+                "reshape", f"np.arange({kind.dims[0]} * {kind.dims[1]}, dtype={dtype}).reshape({', '.join(kind.dims)})"
+            )
         fill = self.literal("pyfloat" if kind.dtype in FLOATS else "pybool" if kind.dtype == "bool" else "pyint")
         if kind.dtype in INTEGERS:
             fill = str(self.rng.randint(0, 99))
-        ways = [f"np.zeros({shape}, dtype={dtype})", f"np.ones({shape}, {dtype})", f"np.full({shape}, {fill}, dtype={dtype})"]
+        ways = [
+            f"np.zeros({shape}, dtype={dtype})",
+            f"np.ones({shape}, {dtype})",
+            f"np.full({shape}, {fill}, dtype={dtype})",
+        ]
         way = self.rng.choice(ways)
         return self.note(way.split("(")[0], way)
 
@@ -517,7 +578,9 @@ class Expressions:
         whole = self.rng.choice([i for i, k in enumerate(operation.kinds) if is_strong(k)])
         texts = []
         for i, k in enumerate(operation.kinds):
-            texts.append(self.operand(k, kind.dims, depth - 1, i == whole) if is_strong(k) else self.of(k, min(depth - 1, 1)))
+            texts.append(
+                self.operand(k, kind.dims, depth - 1, i == whole) if is_strong(k) else self.of(k, min(depth - 1, 1))
+            )
         return self.note(f"array {operation.template}", self.fill(operation, texts))
 
     def cast(self, kind: Array, depth: int) -> str:
@@ -571,7 +634,9 @@ class Expressions:
     def list_of(self, kind: List, depth: int) -> str:
         names = self.of_kind(kind)
         if names and self.chance(0.3):
-            return self.rng.choice([f"{self.rng.choice(names)}[{self.rng.choice(SLICES)}]", f"{self.rng.choice(names)}.copy()"])
+            return self.rng.choice(
+                [f"{self.rng.choice(names)}[{self.rng.choice(SLICES)}]", f"{self.rng.choice(names)}.copy()"]
+            )
         return self.pick(
             (2, lambda: f"[{', '.join(self.of(kind.item, depth - 1) for _ in range(self.rng.randint(1, 4)))}]"),
             (2, lambda: self.note("list comprehension", f"[{self.comprehension(kind.item, depth)}]")),

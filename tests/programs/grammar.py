@@ -8,7 +8,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from expressions import Callee, Expressions, Scope
+from expressions import Callee, Scope
+from idioms import Idioms
 from kinds import FLOATS, INTEGERS, Array, Kind, List, Tuple
 
 EXCEPTIONS = ["ValueError", "ZeroDivisionError", "IndexError", "OverflowError", "RuntimeError", "KeyError", "TypeError"]
@@ -29,7 +30,7 @@ class Program:
     used: Counter[str] = field(default_factory=Counter)
 
 
-class Writer(Expressions):
+class Writer(Idioms):
     """Writes the statements of one program."""
 
     def __init__(self, rng: random.Random, without: frozenset[str]) -> None:
@@ -69,11 +70,21 @@ class Writer(Expressions):
         """Writes one statement; whether it leaves the block."""
         self.left -= 1
         simple = [(5, self.assign), (2.5, self.augment), (1.5, self.bind), (1.2, self.store), (0.8, self.list_method)]
-        simple += [(0.5, self.unpack), (0.6, self.view_of), (0.5, self.mask), (0.4, self.array_augment), (0.15, self.check)]
-        simple += [(0.05, self.nothing)]
+        simple += [
+            (0.5, self.unpack),
+            (0.6, self.view_of),
+            (0.5, self.mask),
+            (0.4, self.array_augment),
+            (0.15, self.check),
+        ]
+        simple += [(0.05, self.nothing), (2.0, self.idiom)]
         nested = [(2.5, self.branch), (2, self.loop), (1.2, self.count), (1, self.attempt), (0.5, self.select)]
         nested += [(0.6, self.define), (0.4, self.name_lambda)]
-        leaving = [(1.2 if self.loops else 0, self.leave_loop), (0.25 if self.returns else 0, self.early), (0.12, self.throw)]
+        leaving = [
+            (1.2 if self.loops else 0, self.leave_loop),
+            (0.25 if self.returns else 0, self.early),
+            (0.12, self.throw),
+        ]
         ways = simple + leaving if depth <= 0 or self.left < 0 else simple + nested + leaving
         if self.indent == 1:
             ways = [way for way in ways if way not in leaving]
@@ -136,7 +147,10 @@ class Writer(Expressions):
             return self.bind(depth)
         name = self.rng.choice(names)
         kind = self.kind(name)
-        ops = {"pyint": ["+=", "-=", "//=", "%=", "&=", "|=", "^=", ">>=", "*="], "pyfloat": ["+=", "-=", "*=", "/=", "//="]}
+        ops = {
+            "pyint": ["+=", "-=", "//=", "%=", "&=", "|=", "^=", ">>=", "*="],
+            "pyfloat": ["+=", "-=", "*=", "/=", "//="],
+        }
         ops |= {"pybool": ["&=", "|=", "^="], "bool": ["&=", "|=", "^="]}
         default = ["+=", "-=", "*="] + (["//=", "%=", "&=", "|=", "^=", "<<=", ">>="] if kind in INTEGERS else ["/="])
         op = self.rng.choice(ops.get(kind, default))
@@ -207,7 +221,9 @@ class Writer(Expressions):
         if self.chance(0.6):
             return dtype
         if dtype in INTEGERS:
-            return self.rng.choice([*[d for d in self.dtypes if d in INTEGERS], "pybool", "bool"] + ["pyint"] * self.edge(0.5))
+            return self.rng.choice(
+                [*[d for d in self.dtypes if d in INTEGERS], "pybool", "bool"] + ["pyint"] * self.edge(0.5)
+            )
         return self.rng.choice(["pyint", "pyfloat", "pybool", self.dtype()])
 
     def array_augment(self, depth: int) -> None:
@@ -249,8 +265,17 @@ class Writer(Expressions):
             return
         name = self.rng.choice(lists)
         item = lambda: self.of(self.kind(name).item, 2)
-        ways = [f"{name}.append({item()})"] * 4 + [f"{name}.reverse()", f"{name}.sort()", f"{name}.insert({self.rng.randint(-2, 3)}, {item()})"]
-        ways += [f"{name}.extend([{item()}, {item()}])", f"{name}.clear()", f"{name}[1:2] = [{item()}]", f"del {name}[::2]"]
+        ways = [f"{name}.append({item()})"] * 4 + [
+            f"{name}.reverse()",
+            f"{name}.sort()",
+            f"{name}.insert({self.rng.randint(-2, 3)}, {item()})",
+        ]
+        ways += [
+            f"{name}.extend([{item()}, {item()}])",
+            f"{name}.clear()",
+            f"{name}[1:2] = [{item()}]",
+            f"del {name}[::2]",
+        ]
         guarded = [f"{name}.pop()", f"{name}.pop(0)", f"del {name}[-1]", f"{name}.remove({name}[-1])"]
         if self.chance(0.25):
             way = self.rng.choice(guarded)
@@ -311,7 +336,9 @@ class Writer(Expressions):
             target, text, names = f"{name}, {second}", f"zip({text}, {other})", {name: kind, second: other_kind}
         self.used["for"] += 1
         # A list must not grow while it is walked over.
-        if (found := [n for n, k in self.scope.visible().items() if isinstance(k, List) and n in text]) and "sorted" not in text:
+        if (
+            found := [n for n, k in self.scope.visible().items() if isinstance(k, List) and n in text]
+        ) and "sorted" not in text:
             text = text.replace(found[0], f"{found[0]}[:9]", 1) if f"{found[0]}[" not in text else text
         self.write(f"for {target} in {text}:")
         scope = self.scope
@@ -475,8 +502,14 @@ class Writer(Expressions):
         names = self.assignable(lambda k: k == "pyint")
         name = self.rng.choice(names) if names else "_"
         number = lambda: self.of("pyint", 1)
-        ways = [(f"{number()} // ({number()} % 2)", "ZeroDivisionError"), (f"{number()} % ({number()} & 1)", "ZeroDivisionError")]
-        ways += [(f"int({number()} / ({number()} % 2))", "ZeroDivisionError"), (f"{number()} >> {number()}", "ValueError")]
+        ways = [
+            (f"{number()} // ({number()} % 2)", "ZeroDivisionError"),
+            (f"{number()} % ({number()} & 1)", "ZeroDivisionError"),
+        ]
+        ways += [
+            (f"int({number()} / ({number()} % 2))", "ZeroDivisionError"),
+            (f"{number()} >> {number()}", "ValueError"),
+        ]
         ways += [(f"math.isqrt({number()})", "ValueError"), (f"int(math.sqrt({number()}))", "ValueError")]
         ways += [("int(math.nan)", "ValueError"), ("int(math.inf)", "OverflowError")]
         if holders:
@@ -493,7 +526,7 @@ class Writer(Expressions):
         self.used["match"] += 1
         tuples = [n for n, k in self.scope.visible().items() if isinstance(k, Tuple) and set(k.items) == {"pyint"}]
         name = self.rng.choice(tuples) if tuples and self.chance(0.5) else ""
-        self.write(f"match {name or self.of('pyint', 2)}:")
+        self.write(f"match {name or self.of('pyint', 1) + ' % 4'}:")
         self.indent += 1
         width = len(self.kind(name).items) if name else 0
         for _ in range(self.rng.randint(1, 3)):
@@ -512,7 +545,7 @@ class Writer(Expressions):
                 pattern = self.fresh("m")
                 bound[pattern] = "pyint"
             else:
-                values = self.rng.sample(range(-2, 9), self.rng.randint(1, 3))
+                values = self.rng.sample(range(-1, 4), self.rng.randint(1, 3))
                 pattern = " | ".join(map(str, values))
             self.scope.names |= bound
             irrefutable = all(p in "_" or p in bound for p in pattern.strip("()").split(", "))
@@ -573,7 +606,9 @@ class Writer(Expressions):
         self.scope = Scope(outer, dict(zip(names, parameters)), {names[0]} if recursive else set())
         self.result, self.loops, self.handling, self.returns = result, 0, False, True
         self.indent += 1
-        if self.chance(0.3) and (found := [n for n, k in outer.names.items() if isinstance(k, str) and n not in outer.fixed]):
+        if self.chance(0.3) and (
+            found := [n for n, k in outer.names.items() if isinstance(k, str) and n not in outer.fixed]
+        ):
             shared = self.rng.choice(found)
             # At the top of a module there is nothing to share.
             if outer.outer is None and self.indent > 1:
@@ -639,7 +674,7 @@ class Writer(Expressions):
             name = self.fresh("x")
             self.write(f"{name} = {self.of(kind, 1)}")
             self.scope.names[name] = kind
-        kinds = [self.rng.choice([k for k in self.scope.names.values()]) for _ in range(self.rng.randint(2, 8))]
+        kinds = [self.rng.choice(list(self.scope.names.values())) for _ in range(self.rng.randint(2, 8))]
         self.result = Tuple(tuple(kinds))
         depth = self.rng.randint(1, 4)
         while self.left > 0:
@@ -679,7 +714,9 @@ class Writer(Expressions):
 
     def argument(self, kind: Kind, size: int, arrays: list[tuple[str, Array]]) -> str:
         if isinstance(kind, Array):
-            if (same := [n for n, k in arrays if k.dtype == kind.dtype and len(k.dims) == len(kind.dims)]) and self.chance(0.3):
+            if (
+                same := [n for n, k in arrays if k.dtype == kind.dtype and len(k.dims) == len(kind.dims)]
+            ) and self.chance(0.3):
                 # Arguments that share memory.
                 self.used["shared arguments"] += 1
                 return f"{self.rng.choice(same)}{self.rng.choice(['', '', '[::-1]'])}"

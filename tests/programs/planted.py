@@ -8,8 +8,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from compare import load
+
+import numpy as np
 
 
 class _Change(ast.NodeTransformer):
@@ -117,7 +118,12 @@ def _both_arms(node: ast.AST) -> Any:
 
 
 def _one_turn_less(node: ast.AST) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and len(node.args) == 3:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "range"
+        and len(node.args) == 3
+    ):
         return ast.Call(ast.Name("_range", ast.Load()), node.args, [])
     return None
 
@@ -174,6 +180,13 @@ def _saturated(a: Any, b: Any) -> Any:
     return result
 
 
+def _masked_shift(a: Any, b: Any) -> Any:
+    strong = np.integer | np.ndarray
+    if isinstance(a, strong) and isinstance(b, strong) and a.dtype.kind in "iu" and b.dtype.kind in "iu":
+        return a >> (b & 7)
+    return a >> b
+
+
 HELPERS = {
     "_div": _trunc_div,
     "_mod": _trunc_mod,
@@ -185,7 +198,7 @@ HELPERS = {
     "_chosen": lambda c, a, b: a if c else b,
     "_range": lambda a, b, c: range(a, b - (c > 0), c),
     "_int": lambda x: int(np.floor(x)) if isinstance(x, float) and np.isfinite(x) else int(x),
-    "_shift": lambda a, b: a >> (b & 7) if isinstance(a, np.integer) and isinstance(b, np.integer) else a >> b,
+    "_shift": _masked_shift,
 }
 
 BUGS: dict[str, Callable[[ast.AST], Any]] = {

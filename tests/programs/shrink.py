@@ -1,4 +1,4 @@
-"""Makes a program that shows a difference smaller: statements and expressions are taken out while it stays the same one.
+"""Makes a program that shows a difference smaller: statements and expressions are taken out while it stays.
 
 Works on the syntax tree of the text, so it knows nothing of the grammar; a candidate that means nothing is simply not a
 program with that difference.
@@ -129,7 +129,9 @@ def _expressions(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.
         if isinstance(node, ast.MatchValue | ast.FormattedValue | ast.JoinedStr):
             continue
         for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr) and not (field in ("func", "target", "targets") and not isinstance(node, ast.Call)):
+            if isinstance(value, ast.expr) and not (
+                field in ("func", "target", "targets") and not isinstance(node, ast.Call)
+            ):
                 yield node, field, None, value
             elif isinstance(value, list) and field not in ("targets", "decorator_list"):
                 for k, item in enumerate(value):

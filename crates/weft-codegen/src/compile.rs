@@ -55,10 +55,7 @@ pub struct DeviceCode {
 /// Compiles a host function of a module at stage `loops`.
 pub fn compile_host(module: &IrModule, func: &str) -> Result<HostCode> {
     let func = module.func(func).ok_or_else(|| CodegenError::NoFunction(func.into()))?;
-    guarded(|| {
-        with_host(module, func, native::finish)
-            .map(|object| HostCode { object })
-    })
+    guarded(|| with_host(module, func, native::finish).map(|object| HostCode { object }))
 }
 
 /// Maps an object of [`compile_host`] into this process.

@@ -30,13 +30,13 @@ pub mod abi;
 mod compile;
 pub mod error;
 mod helpers;
-mod reduce;
 mod libc_shim;
 pub mod llvm;
 mod lower;
 pub mod mvec;
 mod native;
 pub mod ptx;
+mod reduce;
 mod spirv;
 
 pub use compile::{DeviceCode, DeviceTarget, HostCode, compile_host, compile_kernels, infos, inspect, load};

@@ -282,11 +282,22 @@ fn any_number_of_dimensions_and_raises_compile_everywhere() {
 
 #[test]
 fn what_a_device_cannot_do_is_refused_by_name() {
-    let text = elementwise("f16", "%r = math.sin(%x) : f16 @10:20");
-    for (target, name) in [(sm_90(), "CUDA devices"), (DeviceTarget::SpirV, "OpenCL devices")] {
-        match compile_kernels(&module(&text), &target) {
-            Err(CodegenError::Unsupported { op, target, span }) => {
-                assert_eq!((op.as_str(), target, span.start, span.end), ("math.sin : f16", name, 10, 20));
+    let handler = elementwise("f32", "scf.try() { yield() } { yield() } @10:20 %r = arith.add(%x, %y) : f32");
+    let complex = elementwise("c64", "%r = arith.add(%x, %y) : c64");
+    let half = elementwise("f16", "%r = arith.add(%x, %y) : f16");
+    let cuda = |text| (text, sm_90(), "CUDA devices");
+    let opencl = |text| (text, DeviceTarget::SpirV, "OpenCL devices");
+    for ((text, target, name), op, place) in [
+        (cuda(&handler), "scf.try", Some((10, 20))),
+        (opencl(&handler), "scf.try", Some((10, 20))),
+        (cuda(&complex), "arithmetic in complex64", None),
+        (opencl(&complex), "arithmetic in complex64", None),
+        (opencl(&half), "arithmetic in float16", None),
+    ] {
+        match compile_kernels(&module(text), &target) {
+            Err(CodegenError::Unsupported { op: found, target, span }) => {
+                assert_eq!((found.as_str(), target), (op, name));
+                assert_eq!(span.is_known().then_some((span.start, span.end)), place);
             }
             other => panic!("{other:?}"),
         }

@@ -105,8 +105,10 @@ fn null_accepts_launches_and_checks_them() {
     let queue = device.create_queue(QueueOptions::default()).unwrap();
     let kernel = device.load_program(ProgramSource::SpirV(b"anything")).unwrap().kernel("any").unwrap();
     let args = [0_u8; 12];
-    let fields =
-        [ArgField { offset: 0, size: 8, kind: ArgKind::Pointer }, ArgField { offset: 8, size: 4, kind: ArgKind::Value }];
+    let fields = [
+        ArgField { offset: 0, size: 8, kind: ArgKind::Pointer },
+        ArgField { offset: 8, size: 4, kind: ArgKind::Value },
+    ];
     let good = Launch { kernel: &kernel, groups: [3, 2, 1], local: [64, 2, 1], args: &args, fields: &fields };
     // SAFETY: nothing runs.
     let launch = |l: Launch<'_>| unsafe { queue.launch(&l, &[]) };

@@ -504,9 +504,8 @@ impl<'m> Frame<'m> {
                 let (n, stride, m, in_step, out_step) = (word(2)?, word(3)?, word(4)?, word(5)?, word(6)?);
                 let fastest = in_step == 0 || stride.abs() <= in_step.abs();
                 for k in 0..m {
-                    let mut get = |i: usize| {
-                        from.memory.load(from.offset + k * in_step + i as i64 * stride, from.dtype)
-                    };
+                    let mut get =
+                        |i: usize| from.memory.load(from.offset + k * in_step + i as i64 * stride, from.dtype);
                     let v = crate::nt::reduce_line(*fold, n as usize, from.dtype, fastest, &mut get)?;
                     to.memory.store(to.offset + k * out_step, v)?;
                 }

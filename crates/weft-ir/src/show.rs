@@ -92,7 +92,7 @@ fn parse(text: &str) -> Spec {
         spec.zero = true;
         at += 1;
     }
-    let mut number = |at: &mut usize| {
+    let number = |at: &mut usize| {
         let start = *at;
         while chars.get(*at).is_some_and(char::is_ascii_digit) {
             *at += 1;
@@ -185,7 +185,7 @@ fn padded(spec: &Spec, plain: &str) -> String {
     if spec.comma {
         let whole = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         let grouped: Vec<String> =
-            digits[..whole].as_bytes().rchunks(3).rev().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
+            digits.as_bytes()[..whole].rchunks(3).rev().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
         digits = format!("{}{}", grouped.join(","), &digits[whole..]);
     }
     let missing = spec.width.saturating_sub(sign.len() + digits.chars().count());

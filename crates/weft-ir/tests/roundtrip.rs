@@ -51,7 +51,17 @@ fn ty() -> impl Strategy<Value = Type> {
 
 fn op() -> impl Strategy<Value = Op> {
     use prop::sample::select;
-    let plain = vec![Op::Add, Op::Select, Op::math(MathFn::Sin), Op::Cast, Op::ScfIf, Op::ScfFor, Op::Yield, Op::Return, Op::PyTuple];
+    let plain = vec![
+        Op::Add,
+        Op::Select,
+        Op::math(MathFn::Sin),
+        Op::Cast,
+        Op::ScfIf,
+        Op::ScfFor,
+        Op::Yield,
+        Op::Return,
+        Op::PyTuple,
+    ];
     let more = vec![Op::NtElementwise, Op::NtItem, Op::MemRelease, Op::SimtItems, Op::PyTruth, Op::PyFor, Op::PyUnpack];
     let binary = vec![BinOp::Add, BinOp::FloorDiv, BinOp::Pow, BinOp::MatMul, BinOp::Xor, BinOp::Shr];
     let modes = vec![Access::Read, Access::WriteAll, Access::Update];
@@ -162,7 +172,7 @@ fn func() -> impl Strategy<Value = Func> {
 }
 
 fn module() -> impl Strategy<Value = Module> {
-    let class = prop::sample::select(&ExcClass::ALL[..]);
+    let class = prop::sample::select(ExcClass::ALL);
     let site = (class, any::<String>()).prop_map(|(class, template)| Site {
         class,
         template,

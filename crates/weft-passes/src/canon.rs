@@ -286,7 +286,8 @@ fn same_attributes(a: &Op, b: &Op) -> bool {
 pub fn dce(f: &mut Func) {
     loop {
         let mut uses = f.use_counts();
-        let mut changed = sweep(f, f.body, &mut uses);
+        let sizes = mentions(f);
+        let mut changed = sweep(f, f.body, &mut uses, &sizes);
         let mut ids = vec![];
         f.walk(&mut |op| ids.push(op));
         for id in ids {
@@ -300,20 +301,45 @@ pub fn dce(f: &mut Func) {
     }
 }
 
+/// How many values have each size symbol in their type.
+fn mentions(f: &Func) -> HashMap<Dim, u32> {
+    let mut counts = HashMap::new();
+    let mut count = |v: ValueId| {
+        for &d in dims(f, v).iter().filter(|d| matches!(d, Dim::Sym(_))) {
+            *counts.entry(d).or_insert(0) += 1;
+        }
+    };
+    f.walk(&mut |op| {
+        f.op(op).results.iter().for_each(|&v| count(v));
+        f.op(op).regions.iter().flat_map(|&r| &f.region(r).args).for_each(|&v| count(v));
+    });
+    counts
+}
+
+/// Whether an array that passes through control flow or out of a cell is what gives others their sizes.
+fn binds_sizes(f: &Func, id: OpId, sizes: &HashMap<Dim, u32>) -> bool {
+    if f.op(id).op.dialect() != "scf" {
+        return false;
+    }
+    let own: Vec<Dim> = f.op(id).results.iter().flat_map(|&v| dims(f, v)).copied().collect();
+    let times = |d: &Dim| own.iter().filter(|o| *o == d).count() as u32;
+    own.iter().any(|d| sizes.get(d).is_some_and(|&n| n > times(d)))
+}
+
 /// Backwards through a region, so that one sweep removes a whole dead chain.
-fn sweep(f: &mut Func, region: RegionId, uses: &mut [u32]) -> bool {
+fn sweep(f: &mut Func, region: RegionId, uses: &mut [u32], sizes: &HashMap<Dim, u32>) -> bool {
     let mut changed = false;
     let mut kept = vec![];
     for id in std::mem::take(&mut f.regions[region.index()].ops).into_iter().rev() {
         let unused = f.op(id).results.iter().all(|v| uses[v.index()] == 0);
-        let dead = unused && f.effects(id).removable() && !never_ends(f, id);
+        let dead = unused && f.effects(id).removable() && !never_ends(f, id) && !binds_sizes(f, id, sizes);
         if dead {
             changed = true;
             forget(f, id, uses);
             continue;
         }
         for r in f.op(id).regions.clone() {
-            changed |= sweep(f, r, uses);
+            changed |= sweep(f, r, uses, sizes);
         }
         kept.push(id);
     }

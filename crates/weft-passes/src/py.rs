@@ -67,8 +67,19 @@ pub struct PyFunction {
     pub captures: Vec<String>,
     /// The functions defined in it, as `py.closure` counts them.
     pub nested: Vec<Arc<PyFunction>>,
+    /// What was assigned to which name, and where: for messages.
+    pub assigned: Vec<(String, ValueId, Span)>,
     /// From `def` or `lambda` to the end of the body.
     pub span: Span,
+}
+
+impl PyFunction {
+    /// Where a name got a value: the last assignment of it, or the operation that made it.
+    pub fn assigned_at(&self, name: &str, value: ValueId) -> Option<Span> {
+        let assigned = self.assigned.iter().rfind(|(n, v, _)| n == name && *v == value).map(|(.., span)| *span);
+        let made = || self.func.ops.iter().find(|op| op.results.contains(&value)).map(|op| op.span);
+        assigned.or_else(made).filter(|span| span.is_known())
+    }
 }
 
 /// A declared parameter.
@@ -119,7 +130,7 @@ fn lower_function(function: &Function, captures: &[(&str, bool)], own: Option<&s
         let none = lower.none(end);
         lower.effect(end, Op::Return, &[none]);
     }
-    let nested = lower.nested;
+    let (nested, assigned) = (lower.nested, lower.assigned);
     let param =
         |p: &weft_syntax::Param| PyParam { name: p.name.clone(), kind: p.kind, has_default: p.default.is_some() };
     Ok(PyFunction {
@@ -127,6 +138,7 @@ fn lower_function(function: &Function, captures: &[(&str, bool)], own: Option<&s
         params: function.params.iter().map(param).collect(),
         captures: captures.iter().map(|(name, _)| plain(name).to_string()).collect(),
         nested,
+        assigned,
         span: function.span,
     })
 }
@@ -165,6 +177,7 @@ struct Lower<'a, 'f> {
     /// How many handlers are around.
     handlers: u32,
     nested: Vec<Arc<PyFunction>>,
+    assigned: Vec<(String, ValueId, Span)>,
 }
 
 impl<'a, 'f> Lower<'a, 'f> {
@@ -181,6 +194,7 @@ impl<'a, 'f> Lower<'a, 'f> {
             depth: 0,
             handlers: 0,
             nested: vec![],
+            assigned: vec![],
         }
     }
 
@@ -239,6 +253,7 @@ impl<'a, 'f> Lower<'a, 'f> {
 
     /// Binds a name.
     fn set_local(&mut self, name: &'a str, value: ValueId, span: Span) {
+        self.assigned.push((plain(name).to_string(), value, span));
         match self.env.get(name) {
             Some(&Slot::Cell(cell)) => self.effect(span, Op::PySet, &[value, cell]),
             _ => {

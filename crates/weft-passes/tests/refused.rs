@@ -49,16 +49,3 @@ fn a_kernel_asks_only_for_dimensions_of_its_launch() {
     assert_eq!(d.message, "the kernel asks for dimension 1 of its index; the launch has 1 dimension");
     assert_eq!(d.primary.span.start, 20);
 }
-
-#[test]
-fn arrays_do_not_pass_through_branches_yet() {
-    let d = refused(
-        "func @f(%x: tensor<?0xf32, C>, %c: pybool) -> tensor<?0xf32, C> {
-          %1 = scf.if(%c) { yield(%x) } { yield(%x) } : tensor<?0xf32, C> @4:9
-          return(%1)
-        }",
-        0,
-    );
-    assert_eq!(d.kind, ErrorKind::Unsupported);
-    assert_eq!(d.primary.span.start, 4);
-}

@@ -160,8 +160,9 @@ impl Dispatcher {
         parameters: Vec<String>,
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
+        boundscheck: Option<bool>,
     ) -> PyResult<Dispatcher> {
-        let function = Function::new(function, source, parameters, parallel, nogil)?;
+        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck)?;
         Ok(Dispatcher { vectorcall: vectorcall::call, function })
     }
 

@@ -118,8 +118,9 @@ impl Kernel {
         parameters: Vec<String>,
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
+        boundscheck: Option<bool>,
     ) -> PyResult<Kernel> {
-        Function::new(function, source, parameters, parallel, nogil).map(Kernel)
+        Function::new(function, source, parameters, parallel, nogil, boundscheck).map(Kernel)
     }
 
     /// `f[global_size]` or `f[global_size, local_size]`, sizes being ints or tuples of up to three.

@@ -359,7 +359,7 @@ impl<'a> Copied<'a> {
                     }
                     ty => {
                         let dtype = ty.scalar_dtype().ok_or_else(unexpected)?;
-                        let bits = encode(number(py, object)?.ok_or_else(unexpected)?, dtype);
+                        let bits = encode(number(object)?.ok_or_else(unexpected)?, dtype);
                         row.push(bits as u64);
                         if dtype == DType::C128 {
                             row.push((bits >> 64) as u64);
@@ -395,7 +395,7 @@ enum Number {
 ///
 /// # Safety
 /// `object` is a live object.
-unsafe fn number(py: Python<'_>, object: *mut ffi::PyObject) -> PyResult<Option<Number>> {
+unsafe fn number(object: *mut ffi::PyObject) -> PyResult<Option<Number>> {
     // SAFETY: passed on to the caller.
     unsafe {
         let ty = ffi::Py_TYPE(object);
@@ -418,7 +418,6 @@ unsafe fn number(py: Python<'_>, object: *mut ffi::PyObject) -> PyResult<Option<
             let parts = (ffi::PyComplex_RealAsDouble(object), ffi::PyComplex_ImagAsDouble(object));
             return Ok(Some(Number::Complex(parts.0, parts.1)));
         }
-        let _ = py;
         let Some(dtype) = scalar_dtype(object) else { return Ok(None) };
         let bits = read_scalar(object, dtype);
         let f32_at = |shift: u32| f64::from(f32::from_bits((bits >> shift) as u32));

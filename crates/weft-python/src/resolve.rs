@@ -43,6 +43,8 @@ pub(crate) struct Names<'a, 'py> {
     pub(crate) names: Vec<String>,
     /// Exception classes of the user's, by number.
     pub(crate) exceptions: Vec<Py<PyAny>>,
+    /// Elements of arrays are taken without a check.
+    pub(crate) unchecked: bool,
 }
 
 /// A function that was met.
@@ -60,7 +62,7 @@ struct Seen<'py> {
 impl<'a, 'py> Names<'a, 'py> {
     pub(crate) fn new(py: Python<'py>, numbers: Option<&'a Numbers>) -> Names<'a, 'py> {
         let (guards, sources) = (Guards::default(), Sources::default());
-        Names { py, numbers, functions: vec![], guards, sources, names: vec![], exceptions: vec![] }
+        Names { py, numbers, functions: vec![], guards, sources, names: vec![], exceptions: vec![], unchecked: false }
     }
 
     /// The number of a function, plain or jitted. The first is the one being compiled.
@@ -238,6 +240,9 @@ impl<'a, 'py> Names<'a, 'py> {
         if let Some(value) = constant(object)? {
             return Ok(value);
         }
+        if let Some(implementation) = overloaded(object)? {
+            return Ok(Resolved::UserFunction(self.number(&implementation)?));
+        }
         if let Some(name) = known_name(self.py, object)? {
             return Ok(Resolved::Function(name));
         }
@@ -314,6 +319,10 @@ impl<'a, 'py> Names<'a, 'py> {
 impl Resolver for Names<'_, '_> {
     fn resolve(&mut self, path: &str) -> Resolved {
         self.resolve_in(FunctionRef::ENTRY, path)
+    }
+
+    fn checks_bounds(&self) -> bool {
+        !self.unchecked
     }
 
     fn resolve_in(&mut self, f: FunctionRef, path: &str) -> Resolved {
@@ -406,6 +415,19 @@ fn is_library(module: &Bound<'_, PyModule>) -> bool {
 fn nearest_attribute(object: &Bound<'_, PyAny>, wanted: &str) -> Option<String> {
     let names: Vec<String> = object.dir().ok()?.iter().filter_map(|n| n.extract().ok()).collect();
     weft_diag::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// What the user made stand for a function (`weft.overload`).
+fn overloaded<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static OVERLOADS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let py = object.py();
+    let table = OVERLOADS.get_or_try_init(py, || -> PyResult<Py<PyDict>> {
+        Ok(py.import("weft._overload")?.getattr("_OVERLOADS")?.cast_into::<PyDict>()?.unbind())
+    })?;
+    match table.bind(py).get_item(object.as_ptr() as usize)? {
+        Some(entry) => entry.get_item(1).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// The canonical name of a function or type that the compiler knows, by its identity. A dtype is its scalar type.

@@ -271,7 +271,8 @@ impl<'a, 'py> Results<'a, 'py> {
             Returns::One => self.one(row),
             Returns::List(item) => self.list(item, row),
             Returns::Tuple(parts) => {
-                let objects = parts.iter().map(|part| self.object(part, row)).collect::<PyResult<SmallVec<[_; 8]>>>()?;
+                let objects =
+                    parts.iter().map(|part| self.object(part, row)).collect::<PyResult<SmallVec<[_; 8]>>>()?;
                 Ok(PyTuple::new(self.py, objects)?.into_any())
             }
             Returns::Optional(inner) => {
@@ -442,9 +443,7 @@ fn scalar(py: Python<'_>, ty: &Type, slots: &[u64]) -> PyResult<Py<PyAny>> {
             Type::Py(Weak::Bool) => ffi::PyBool_FromLong((slots[0] & 1) as std::ffi::c_long),
             Type::Py(Weak::Int) => ffi::PyLong_FromLongLong(slots[0] as i64),
             Type::Py(Weak::Float) => ffi::PyFloat_FromDouble(f64::from_bits(slots[0])),
-            Type::Py(Weak::Complex) => {
-                ffi::PyComplex_FromDoubles(f64::from_bits(slots[0]), f64::from_bits(slots[1]))
-            }
+            Type::Py(Weak::Complex) => ffi::PyComplex_FromDoubles(f64::from_bits(slots[0]), f64::from_bits(slots[1])),
             Type::Num(dtype) => {
                 let high = slots.get(1).filter(|_| ty.slots() == 2).map_or(0, |&s| u128::from(s) << 64);
                 return make_scalar(py, *dtype, u128::from(slots[0]) | high);

@@ -81,12 +81,8 @@ impl Shared {
     fn run(&self, lo: u64, hi: u64) -> Option<ExcRecord> {
         // SAFETY: the caller of `par_for` vouches for all three; the exception record is not shared.
         unsafe {
-            let mut own = CallCtx {
-                rt: (*self.ctx).rt,
-                call: (*self.ctx).call,
-                exc: ExcRecord::default(),
-                stack_limit: 0,
-            };
+            let mut own =
+                CallCtx { rt: (*self.ctx).rt, call: (*self.ctx).call, exc: ExcRecord::default(), stack_limit: 0 };
             match (self.body)(&mut own, self.env, lo, hi) {
                 0 => None,
                 _ => Some(own.exc),

@@ -24,7 +24,7 @@ loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-ver
 /// vectorised as the loop over a range is.
 pub(crate) const NATIVE_LOOPS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg,loop(loop-rotate),\
-loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg)";
+loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// PTX, after linking libdevice: its conditions on the target are decided before everything else.
 pub(crate) const PTX: &str = "globaldce,nvvm-reflect,default<O2>";

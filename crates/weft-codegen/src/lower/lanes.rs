@@ -13,8 +13,8 @@
 
 use std::collections::BTreeSet;
 
-use weft_ir::math::By;
 use weft_ir::attr::Unit;
+use weft_ir::math::By;
 use weft_ir::ops::Effects;
 use weft_ir::{DType, Func, Op, OpData, OpId, RegionId, Type as IrType, ValueId};
 

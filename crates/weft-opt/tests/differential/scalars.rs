@@ -185,7 +185,9 @@ impl Writer {
         let ops: &[&str] = match ty {
             "bool" => &["add", "mul", "min", "max", "and", "or", "xor"],
             "c64" | "c128" => &["add", "sub", "mul", "div", "add", "mul"],
-            "f16" | "f32" | "f64" => &["add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "add", "mul", "pow"],
+            "f16" | "f32" | "f64" => {
+                &["add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "add", "mul", "pow"]
+            }
             _ => &["add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "and", "or", "xor", "shl", "shr"],
         };
         let (op, float) = (self.rng.pick(ops), ty.starts_with('f'));
@@ -212,7 +214,9 @@ impl Writer {
         let ops: &[&str] = match ty {
             "bool" => &["arith.not"],
             "c64" | "c128" => &["arith.neg"],
-            "f16" | "f32" | "f64" => &["arith.neg", "arith.abs", "math.sqrt", "math.sin", "math.cos", "math.exp", "math.log"],
+            "f16" | "f32" | "f64" => {
+                &["arith.neg", "arith.abs", "math.sqrt", "math.sin", "math.cos", "math.exp", "math.log"]
+            }
             _ => &["arith.neg", "arith.abs", "arith.not"],
         };
         let (op, a) = (self.rng.pick(ops), self.any(scope, ty));

@@ -302,7 +302,8 @@ unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     let chunks = (0..3).map(|k| (k * third, ((k + 1) * third).min(n))).filter(|(lo, hi)| lo < hi);
     for (lo, hi) in chunks.collect::<Vec<_>>().into_iter().rev() {
         // SAFETY: compiled code passes its context, and a body for this environment.
-        let mut own = unsafe { CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default(), stack_limit: 0 } };
+        let mut own =
+            unsafe { CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default(), stack_limit: 0 } };
         if unsafe { body(&mut own, env, lo, hi) } != 0 && failed.is_none_or(|f| own.exc.iteration < f.iteration) {
             failed = Some(own.exc);
         }

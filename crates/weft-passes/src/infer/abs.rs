@@ -6,7 +6,7 @@ use crate::py::PyFunction;
 use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
-use weft_ir::{Op, Type, ValueId, Weak};
+use weft_ir::{Type, ValueId, Weak};
 
 /// What a name or expression holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,7 +231,7 @@ impl Infer<'_> {
                 {
                     return Err(self.overflow(format!("Python int {v} does not fit in 64 bits")));
                 }
-                Ok(self.emit(Op::Const { value: c.clone() }, &[], ty))
+                Ok(self.constant(c.clone(), ty))
             }
             Abs::Unbound(name) => Err(self.unbound(name)),
             other => Err(self.refuse(format!("{} cannot be a run-time value here", self.describe(other)))),

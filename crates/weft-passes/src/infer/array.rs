@@ -196,13 +196,21 @@ impl<'r> Infer<'r> {
         let shapes: Vec<Vec<Dim>> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| t.dims.clone()).collect();
         let slices: Vec<&[Dim]> = shapes.iter().map(Vec::as_slice).collect();
         let Some(mut dims) = broadcast_dims(&slices) else {
-            let list: Vec<String> = tensors.iter().map(|&t| self.out.ty(t).to_string()).collect();
-            let message = format!("operands could not be broadcast together: {}", list.join(", "));
+            let shape = |dims: &Vec<Dim>| {
+                let sizes = dims.iter().map(|d| match d {
+                    Dim::Const(n) => n.to_string(),
+                    Dim::Sym(_) => "?".into(),
+                });
+                let comma = if dims.len() == 1 { "," } else { "" };
+                format!("({}{comma})", sizes.collect::<Vec<_>>().join(","))
+            };
+            let shapes: Vec<String> = shapes.iter().map(shape).collect();
+            let message = format!("operands could not be broadcast together with shapes {} ", shapes.join(" "));
             return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
         };
         let rank = dims.len();
-        for k in 0..rank {
-            if matches!(dims[k], Dim::Const(_)) {
+        for (k, joined) in dims.iter_mut().enumerate() {
+            if matches!(joined, Dim::Const(_)) {
                 continue;
             }
             // The different sizes that meet here, each with an array that has it.
@@ -215,9 +223,9 @@ impl<'r> Infer<'r> {
                 }
             }
             if let Some(&(dim, ..)) = met.iter().find(|m| self.is_argument_size(m.0)) {
-                dims[k] = dim;
+                *joined = dim;
             } else if met.len() > 1 {
-                dims[k] = self.joined(&met);
+                *joined = self.joined(&met);
             }
         }
         Ok(dims)

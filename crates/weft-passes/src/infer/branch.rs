@@ -9,7 +9,13 @@ use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Op, OpId, RegionId, Type, ValueId};
 
 impl Infer<'_> {
-    pub(super) fn walk_if(&mut self, py: Here<'_>, op: OpId, cond: &Abs, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+    pub(super) fn walk_if(
+        &mut self,
+        py: Here<'_>,
+        op: OpId,
+        cond: &Abs,
+        env: &mut Env,
+    ) -> Result<Option<Flow>, Diagnostic> {
         let data = py.func.op(op).clone();
         let truth = self.truth(cond)?;
         if let Abs::Const(Const::Bool(known)) = truth {
@@ -57,10 +63,15 @@ impl Infer<'_> {
         let live: Vec<(RegionId, Vec<Abs>)> = arms.into_iter().filter_map(|(r, v)| Some((r, v?))).collect();
         let mut forms = vec![];
         for k in 0..live.first().map_or(0, |(_, v)| v.len()) {
-            forms.push(self.join_arms(&live, k)?);
+            let joined = self.join_arms(&live, k);
+            forms.push(joined.map_err(|d| {
+                let arms: Vec<Ty> = live.iter().map(|(_, v)| self.ty_of(&v[k])).collect();
+                self.arms_clash(py, &data, k, &arms, d)
+            })?);
         }
         for (region, values) in &live {
-            let exit = super::exits::Pending { region: *region, level: self.level, number: 0, span, values: values.clone() };
+            let exit =
+                super::exits::Pending { region: *region, level: self.level, number: 0, span, values: values.clone() };
             self.settle(&exit, Leave::Yield, self.level, &forms)?;
         }
         let results = self.structured(Op::ScfIf, &[cond], &forms, &regions)?;
@@ -98,6 +109,7 @@ impl Infer<'_> {
             });
         }
         let joined = joined.unwrap_or(Ty::Fixed(Abs::Const(Const::None)));
+        let joined = self.outer_form(&joined);
         Ok(self.instantiate(&joined))
     }
 }

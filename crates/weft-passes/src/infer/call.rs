@@ -82,12 +82,9 @@ impl Infer<'_> {
             }
             Resolved::Other { what } => {
                 let d = self.refuse(format!("`{path}` is {what}, which Weft cannot compile yet"));
-                let name = path.rsplit('.').next().unwrap_or(path);
-                let known = library::known_functions();
-                let names = known.iter().filter_map(|k| k.strip_prefix("numpy."));
-                Err(match weft_diag::nearest(name, names) {
-                    Some(near) if path.contains('.') => d.help(format!("np.{near} is supported")),
-                    _ => d,
+                Err(match what.starts_with("the function") {
+                    true => d.help("call it outside and pass the result, or write it out"),
+                    false => d.help("pass what is needed of it as an argument"),
                 })
             }
         }
@@ -354,6 +351,7 @@ impl Infer<'_> {
             let (ra, rb) = (self.range(a), self.range(&best));
             let (x, y) = match (self.as_weak(a), self.as_weak(&best)) {
                 (Some(v), Some(w)) if v == Weak::Float || w == Weak::Float => (self.pyfloat(a)?, self.pyfloat(&best)?),
+                (Some(Weak::Bool), Some(Weak::Bool)) => (self.materialise(a)?, self.materialise(&best)?),
                 (Some(_), Some(_)) => (self.pyint(a)?, self.pyint(&best)?),
                 _ => {
                     let d = self.meet(a, &best)?;

@@ -118,7 +118,12 @@ impl Infer<'_> {
     /// What a `dtype=` argument names.
     fn dtype_argument(&self, a: &Abs) -> Result<DType, Diagnostic> {
         let named = self.named_dtype(a);
-        named.ok_or_else(|| self.typing(format!("{} is not understood as a dtype", self.describe(a))))
+        let what = match a {
+            Abs::Const(Const::Str(name)) => format!("data type {name:?}"),
+            other => self.describe(other),
+        };
+        let help = "name one of NumPy's number types when compiling: np.float64, \"int32\", x.dtype";
+        named.ok_or_else(|| self.typing(format!("{what} is not understood as a dtype")).help(help))
     }
 
     fn dtype_value(&self, x: &Abs) -> Result<Abs, Diagnostic> {
@@ -554,7 +559,8 @@ impl Infer<'_> {
         let mut out = vec![];
         for item in items {
             let Abs::Const(Const::Int(axis)) = item else {
-                return Err(self.refuse(format!("an axis must be a constant int, found {}", self.describe(item))));
+                let d = self.refuse(format!("an axis must be a constant int, found {}", self.describe(item)));
+                return Err(d.help("write the axis as a number, or one call for each axis under an `if`"));
             };
             let at = if *axis < 0 { axis + rank as i128 } else { *axis };
             if at < 0 || at >= rank as i128 {

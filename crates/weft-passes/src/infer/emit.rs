@@ -1,7 +1,7 @@
 //! Typed emission: every op `infer` makes goes through here.
 
-use super::{Infer, Scope};
 use super::abs::Abs;
+use super::{Infer, Scope};
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, ExcClass, Op, RegionId, Site, Type, ValueId};
@@ -49,9 +49,14 @@ impl Infer<'_> {
         }
     }
 
-    /// A constant of a type.
+    /// A constant of a type. Where it stands as a value its range is still known.
     pub(super) fn constant(&mut self, value: Const, ty: Type) -> ValueId {
-        self.emit(Op::Const { value }, &[], ty)
+        let known = if let Const::Int(n) = value { Some((n, n)) } else { None };
+        let v = self.emit(Op::Const { value }, &[], ty);
+        if let Some(range) = known {
+            self.ranges.insert(v, range);
+        }
+        v
     }
 
     /// `arith.cast`, or nothing if the type is right already.

@@ -121,7 +121,10 @@ impl Infer<'_> {
             .zip(same)
             .map(|(ty, same)| match same {
                 Some(a) => Ty::Fixed(a),
-                None => self.instantiate(ty),
+                None => {
+                    let outer = self.outer_form(ty);
+                    self.instantiate(&outer)
+                }
             })
             .collect();
         for exit in &exits {
@@ -155,7 +158,7 @@ impl Infer<'_> {
         let mut types: Vec<Type> = vec![];
         forms.iter().for_each(|ty| self.leaf_types(ty, &mut types));
         let id = self.builder().op(op, operands, &types, regions);
-        let mut results = self.out.op(id).results.to_vec().into_iter();
+        let mut results = self.out.op(id).results.iter().copied();
         let made: Option<Vec<Abs>> = forms.iter().map(|ty| Self::rebuild(ty, &mut results)).collect();
         made.ok_or_else(|| self.internal("results of a structured op"))
     }

@@ -35,12 +35,15 @@ pub(super) struct Facts {
     affine: HashMap<ValueId, Affine>,
     /// The symbol of a computed size, the region that binds it, and the value bound.
     computed: HashMap<Computed, (Dim, RegionId, ValueId)>,
+    /// Where each symbol that is no argument's is bound.
+    homes: HashMap<Dim, RegionId>,
 }
 
 impl Facts {
     /// What was bound in one region is bound in another now.
     pub(super) fn moved(&mut self, from: RegionId, to: RegionId) {
         self.computed.values_mut().filter(|(_, r, _)| *r == from).for_each(|(_, r, _)| *r = to);
+        self.homes.values_mut().filter(|r| **r == from).for_each(|r| *r = to);
     }
 }
 
@@ -111,15 +114,20 @@ impl Infer<'_> {
         of.unwrap_or(Computed::Less(dim, n))
     }
 
-    /// Whether a symbol that a fact mentions is bound where ops go now.
+    /// Whether a symbol is bound where ops go now.
     pub(super) fn is_bound(&self, dim: Dim) -> bool {
-        let mut bindings = self.facts.computed.values();
-        bindings.find(|(d, ..)| *d == dim).is_none_or(|(_, r, _)| *r == self.region || self.open.contains(r))
+        self.facts.homes.get(&dim).is_none_or(|r| *r == self.region || self.open.contains(r))
+    }
+
+    /// Notes that a symbol is bound by a result or an argument in the current region.
+    pub(super) fn bound_here(&mut self, dim: Dim) {
+        self.facts.homes.insert(dim, self.region);
     }
 
     /// A new symbol for the size `v` (i64, not negative).
     pub(super) fn bind_size(&mut self, v: ValueId, what: Option<Computed>) -> Dim {
         let dim = Dim::Sym(self.out.new_symbol());
+        self.bound_here(dim);
         self.effect(Op::ShapeBind { dim }, &[v]);
         if let Some(what) = what {
             self.facts.computed.insert(what, (dim, self.region, v));

@@ -64,7 +64,9 @@ impl Infer<'_> {
             }
             Some(rank) if taken.at > 0 && rank > taken.rest - taken.at => {
                 return Err(self
-                    .refuse("an assignment that repeats values along axes indexed by an array is not supported here yet")
+                    .refuse(
+                        "an assignment that repeats values along axes indexed by an array is not supported here yet",
+                    )
                     .help("give the values the full shape"));
             }
             // Only axes after the indexed ones: they are last here too.
@@ -177,10 +179,8 @@ impl Infer<'_> {
         let Abs::Const(Const::Int(axis)) = axis else {
             return Err(Diagnostic::new(ErrorKind::Internal, self.span, "an axis that is not known"));
         };
-        let site = self.site(
-            ExcClass::IndexError,
-            format!("index {{i}} is out of bounds for axis {axis} with size {{i}}"),
-        );
+        let site =
+            self.site(ExcClass::IndexError, format!("index {{i}} is out of bounds for axis {axis} with size {{i}}"));
         let i = self.as_dtype(i, DType::I64)?;
         let size = self.as_dtype(size, DType::I64)?;
         self.emit(Op::NtIndex { wrap: true, site }, &[i, size], Type::I64);
@@ -199,9 +199,8 @@ impl Infer<'_> {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
         }
         let rank = ty.rank();
-        let template = format!(
-            "shape mismatch: value array of shape {{shape {rank}}} could not be broadcast to indexing result"
-        );
+        let template =
+            format!("shape mismatch: value array of shape {{shape {rank}}} could not be broadcast to indexing result");
         let site = self.site(ExcClass::ValueError, template);
         let layout = super::store::expanded_layout(&ty.dims, &dims, ty.layout);
         let to = TensorType { dims, layout, readonly: true, ..ty };

@@ -167,7 +167,9 @@ impl Infer<'_> {
         }
         let known = self.found.recursive.get(&identity).and_then(|all| all.iter().find(|i| i.name == instance.name));
         let Some(returns) = known.and_then(|i| i.returns.clone()) else {
-            // What it returns is not known yet: other ways through the function say so, and the walk begins anew.
+            // What it returns is not known yet: other ways through the function say so, and the walk begins anew. Where
+            // there are none, the call never comes back.
+            self.structured(Op::Call { function: instance.name }, &operands, &[], &[])?;
             self.unreachable();
             return Ok(Abs::Const(Const::None));
         };
@@ -189,7 +191,8 @@ impl Infer<'_> {
         let outer = std::mem::replace(&mut self.out, Func::new(&instance.name));
         let frames = std::mem::replace(&mut self.frames, vec![Frame::new(scope.clone(), py)]);
         let saved = (self.region, self.level, self.body.take());
-        let kept = (std::mem::take(&mut self.ranges), std::mem::take(&mut self.refined), std::mem::take(&mut self.facts));
+        let kept =
+            (std::mem::take(&mut self.ranges), std::mem::take(&mut self.refined), std::mem::take(&mut self.facts));
         let open = std::mem::take(&mut self.open);
         // Lists made in it are of the same sites from wherever it is first called.
         let path = std::mem::replace(&mut self.path, instance.name.bytes().map(u32::from).collect());
@@ -207,7 +210,7 @@ impl Infer<'_> {
             Flow::Yield(_) => returns.push(self.pending(vec![Abs::Const(Const::None)])),
             Flow::Left => {}
         }
-        let joined = self.join_exits(None, returns.iter())?;
+        let joined = self.join_exits(None, returns.iter()).map_err(|d| self.returns_clash(&returns, d))?;
         let returned = joined.first().map(general);
         let identity = Arc::as_ptr(py) as usize;
         let all = self.found.recursive.entry(identity).or_default();
@@ -298,7 +301,8 @@ impl Infer<'_> {
             None => {}
         }
         for (keyword, value) in keywords.iter().zip(named) {
-            let can = |p: &PyParam| p.name == *keyword && matches!(p.kind, ParamKind::Ordinary | ParamKind::KeywordOnly);
+            let can =
+                |p: &PyParam| p.name == *keyword && matches!(p.kind, ParamKind::Ordinary | ParamKind::KeywordOnly);
             let Some(k) = params.iter().position(can) else {
                 return Err(self.typing(format!("{name}() got an unexpected keyword argument '{keyword}'")));
             };
@@ -383,4 +387,3 @@ pub(super) fn general(ty: &Ty) -> Ty {
         other => other.clone(),
     }
 }
-

@@ -33,7 +33,8 @@ impl Infer<'_> {
             Some(Type::Num(d)) => (vec![], d),
             _ => {
                 let message = format!("{} has no attribute `{name}` that Weft knows", self.describe(x));
-                return Err(Diagnostic::new(ErrorKind::Attribute, self.span, message));
+                let d = Diagnostic::new(ErrorKind::Attribute, self.span, message);
+                return Err(self.suggest(x, name, &[], d));
             }
         };
         let int = |n: usize| Abs::Const(Const::Int(n as i128));
@@ -50,6 +51,10 @@ impl Infer<'_> {
                 for k in 0..dims.len() {
                     let t = self.as_tensor(x).ok_or_else(|| self.internal("no array"))?;
                     let n = self.size(t, k);
+                    if product == int(1) {
+                        product = n;
+                        continue;
+                    }
                     product = self.int_binop(weft_ir::attr::BinOp::Mul, &product, &n)?;
                 }
                 Ok(product)
@@ -60,11 +65,24 @@ impl Infer<'_> {
             _ => {
                 let message = format!("Weft does not know the array attribute `{name}` yet");
                 let d = Diagnostic::new(ErrorKind::Attribute, self.span, message).label(self.describe(x));
-                Err(match nearest(name, KNOWN) {
-                    Some(near) => d.help(format!("did you mean `{near}`?")),
-                    None => d.note(format!("known: {}", KNOWN.join(", "))),
-                })
+                Err(self.suggest(x, name, &KNOWN, d))
             }
+        }
+    }
+
+    /// Adds the attribute nearest to `name` among `own` and the library's for values like `x`.
+    fn suggest(&self, x: &Abs, name: &str, own: &[&str], d: Diagnostic) -> Diagnostic {
+        let classes = self.classes_of(x);
+        let known = super::known_functions();
+        let of_class = |path: &String| {
+            let (class, name) = path.rsplit_once('.')?;
+            classes.iter().any(|c| c == class).then(|| name.to_string())
+        };
+        let known: Vec<String> = known.iter().filter_map(of_class).collect();
+        match nearest(name, known.iter().map(String::as_str).chain(own.iter().copied())) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if classes.iter().any(|c| c == "numpy.ndarray") => d.help("write it as a loop or with functions of NumPy"),
+            None => d,
         }
     }
 
@@ -105,7 +123,13 @@ impl Infer<'_> {
 
     /// The array that is indexed.
     fn indexed(&self, x: &Abs) -> Result<ValueId, Diagnostic> {
-        self.as_tensor(x).ok_or_else(|| self.typing(format!("{} cannot be indexed", self.describe(x))))
+        let d = || match x {
+            Abs::Tuple(_) | Abs::Const(Const::Str(_)) => self
+                .typing(format!("{} does not support item assignment", self.describe(x)))
+                .help("make a new one, or use a list or an array"),
+            _ => self.typing(format!("{} cannot be indexed", self.describe(x))),
+        };
+        self.as_tensor(x).ok_or_else(d)
     }
 
     /// What an index of an array names.

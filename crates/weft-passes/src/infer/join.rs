@@ -102,7 +102,7 @@ impl Infer<'_> {
     }
 
     fn no_join(&self, a: &str, b: &str) -> Diagnostic {
-        self.typing(format!("a name is {a} on one path and {b} on another"))
+        self.typing(format!("{} is {a} on one path and {b} on another", super::clash::A_NAME))
             .help("give it one type: convert on one of the paths")
     }
 
@@ -148,6 +148,31 @@ impl Infer<'_> {
         })
     }
 
+    /// The form without sizes that are not known where ops go now: they were computed inside what control leaves.
+    pub(super) fn outer_form(&self, ty: &Ty) -> Ty {
+        self.with_sizes(ty, &|d| self.is_bound(d))
+    }
+
+    /// The form without sizes that are no argument's.
+    pub(super) fn lasting_form(&self, ty: &Ty) -> Ty {
+        self.with_sizes(ty, &|d| self.is_argument_size(d))
+    }
+
+    fn with_sizes(&self, ty: &Ty, keep: &dyn Fn(Dim) -> bool) -> Ty {
+        let all = |types: &[Ty]| types.iter().map(|t| self.with_sizes(t, keep)).collect();
+        match ty {
+            Ty::Leaf(Type::Tensor(t)) if t.dims.iter().any(|&d| matches!(d, Dim::Sym(_)) && !keep(d)) => {
+                let mut t = (**t).clone();
+                t.dims.iter_mut().filter(|d| matches!(d, Dim::Sym(_)) && !keep(**d)).for_each(|d| *d = ANY);
+                Ty::Leaf(Type::tensor(t))
+            }
+            Ty::Tuple(items) => Ty::Tuple(all(items)),
+            Ty::Tagged(absent, inner) => Ty::Tagged(absent.clone(), Box::new(self.with_sizes(inner, keep))),
+            Ty::Closure(f, scope, operands) => Ty::Closure(f.clone(), scope.clone(), all(operands)),
+            other => other.clone(),
+        }
+    }
+
     /// The form with a new symbol for each size that is not agreed on.
     pub(super) fn instantiate(&mut self, ty: &Ty) -> Ty {
         match ty {
@@ -155,6 +180,7 @@ impl Infer<'_> {
                 let mut t = (**t).clone();
                 for d in t.dims.iter_mut().filter(|d| **d == ANY) {
                     *d = Dim::Sym(self.out.new_symbol());
+                    self.bound_here(*d);
                 }
                 Ty::Leaf(Type::tensor(t))
             }
@@ -225,7 +251,9 @@ impl Infer<'_> {
                 other => return Err(self.no_join(&self.describe(other), &self.describe_ty(ty))),
             },
             Ty::Tagged(absent, inner) => match a {
-                Abs::Tagged(is, flag, value) if is == absent || matches!((is, absent), (Absent::Unbound(_), Absent::Unbound(_))) => {
+                Abs::Tagged(is, flag, value)
+                    if is == absent || matches!((is, absent), (Absent::Unbound(_), Absent::Unbound(_))) =>
+                {
                     out.push(*flag);
                     self.flatten(value, inner, out)?;
                 }

@@ -4,11 +4,11 @@
 //! what a call of NumPy's `sin` compiles to; `@elementwise` says its body is about one element.
 //! Nothing in Rust lists NumPy's functions.
 
+use crate::py::PyFunction;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::OnceLock;
 use weft_diag::Diagnostic;
-use crate::py::PyFunction;
-use std::sync::Arc;
 use weft_syntax::{Param, dotted, parse_library};
 
 /// Library modules, by name.

@@ -254,7 +254,7 @@ impl Infer<'_> {
         self.leaf_types(&form, &mut types);
         let at = self.pyint(at)?;
         let op = self.builder().op(Op::ListGet, &[v, at], &types, &[]);
-        let mut values = self.out.op(op).results.to_vec().into_iter();
+        let mut values = self.out.op(op).results.iter().copied();
         Self::rebuild(&form, &mut values).ok_or_else(|| self.internal("an item of a list"))
     }
 
@@ -525,7 +525,8 @@ impl Infer<'_> {
         turn.exits(target, end);
         turn.breaks.push(ended);
         let all: Vec<&Pending> = turn.continues.iter().chain(&turn.breaks).collect();
-        let joined = self.join_exits(Some(turn.declared.clone()), all.into_iter())?;
+        let joined = self.join_exits(Some(turn.declared.clone()), all.into_iter());
+        let joined = joined.map_err(|d| self.turns_clash(py, &data, &turn.declared, &turn.continues, d))?;
         self.widen(turn.key, &turn.declared, joined)?;
         self.span = span;
         // The position goes along with what the loop carries.

@@ -11,7 +11,7 @@
 //! What a loop or a variable holds may turn out to be more general than what the walk assumed: then the fact is noted and the
 //! walk begins anew (`restart`); the forms are finite, and so are the walks.
 //!
-//! Files: `abs` (abstract values), `join` (where paths meet), `exits`, `branch`, `turns`, `variables` (control flow), `function`
+//! Files: `abs` (abstract values), `join` (where paths meet), `clash` (where they cannot), `exits`, `branch`, `turns`, `variables` (control flow), `function`
 //! (inlining), `builtins`, `emit` (typed emission), `weak` (weak scalars entering a
 //! dtype), `scalar` (operators on scalars), `array` (operators on arrays, broadcasting), `index`
 //! (element access), `walk` (statements and control flow), `call` (functions), `prim` (what the
@@ -22,6 +22,7 @@ mod array;
 mod branch;
 mod builtins;
 mod call;
+mod clash;
 mod complex;
 mod create;
 mod emit;
@@ -113,7 +114,14 @@ pub struct Output {
 /// What the user must change, with the place.
 pub fn run(py: &Func, params: &[Type], door: Door, resolver: &mut dyn Resolver) -> Result<Output, Diagnostic> {
     let params: Vec<Param> = params.iter().cloned().map(Param::Value).collect();
-    let py = PyFunction { func: py.clone(), params: vec![], captures: vec![], nested: vec![], span: Span::NONE };
+    let py = PyFunction {
+        func: py.clone(),
+        params: vec![],
+        captures: vec![],
+        nested: vec![],
+        assigned: vec![],
+        span: Span::NONE,
+    };
     run_with(&Arc::new(py), &params, door, resolver)
 }
 
@@ -398,7 +406,7 @@ impl<'r> Infer<'r> {
             let last = self.pending(vec![a]);
             returns.push(last);
         }
-        let joined = self.join_exits(None, returns.iter())?;
+        let joined = self.join_exits(None, returns.iter()).map_err(|d| self.returns_clash(&returns, d))?;
         let Some(form) = joined.first().map(|ty| self.instantiate(ty)) else {
             // Every way out raises.
             return Ok(Returns::Nothing);
@@ -443,7 +451,8 @@ impl<'r> Infer<'r> {
             Ty::Fixed(Abs::Const(c)) => Returns::Const(c.clone()),
             Ty::Fixed(other) => {
                 let what = self.describe(other);
-                return Err(self.refuse(format!("{what} cannot be returned from compiled code")));
+                let d = self.refuse(format!("{what} cannot be returned from compiled code"));
+                return Err(d.help("return numbers, arrays, None, and tuples and lists of these"));
             }
             Ty::Tuple(items) => {
                 Returns::Tuple(items.iter().map(|t| self.how_form_returned(t)).collect::<Result<_, _>>()?)
@@ -457,7 +466,8 @@ impl<'r> Infer<'r> {
             Ty::Cell(name, ..) => return Err(self.internal(&format!("the variable {name} is returned"))),
             Ty::Range(_) | Ty::Closure(..) => {
                 let what = self.describe_ty(form);
-                return Err(self.refuse(format!("{what} cannot be returned from compiled code")));
+                let d = self.refuse(format!("{what} cannot be returned from compiled code"));
+                return Err(d.help("return numbers, arrays, None, and tuples and lists of these"));
             }
         })
     }

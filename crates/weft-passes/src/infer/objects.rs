@@ -131,7 +131,7 @@ impl Infer<'_> {
             (x, Abs::Const(Const::Bool(_))) | (Abs::Const(Const::Bool(_)), x) if self.type_of(x).is_some() => {
                 Ok(Abs::Const(Const::Bool(false)))
             }
-            _ => Err(self.refuse("`is` is supported only with None").help("compare numbers with ==")),
+            _ => Err(self.refuse("`is` is supported only with None").help("compare with ==")),
         }
     }
 

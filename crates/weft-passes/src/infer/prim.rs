@@ -50,7 +50,7 @@ impl Infer<'_> {
                 self.promote(args, float_function)
             }
             ("bits", [x]) => self.bits(x),
-            ("from_bits", [x, like]) => self.from_bits(x, like),
+            ("from_bits", [x, like]) => self.value_of_bits(x, like),
             ("to_complex", [x]) => match self.type_of(x) {
                 Some(Type::Num(d)) if d.is_complex() => {
                     let v = self.materialise(x)?;
@@ -185,7 +185,7 @@ impl Infer<'_> {
     }
 
     /// The float of the type of `like` with these bits.
-    fn from_bits(&mut self, x: &Abs, like: &Abs) -> Result<Abs, Diagnostic> {
+    fn value_of_bits(&mut self, x: &Abs, like: &Abs) -> Result<Abs, Diagnostic> {
         let v = self.materialise(x)?;
         let ty = self.type_of(like).unwrap_or(Type::PYFLOAT);
         Ok(Abs::Value(self.emit(Op::Bits, &[v], ty)))

@@ -86,6 +86,11 @@ pub trait Resolver {
         self.resolve(path)
     }
 
+    /// Whether an index beyond an array raises, in the function being compiled and in all that it calls.
+    fn checks_bounds(&self) -> bool {
+        true
+    }
+
     /// The function behind a reference.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! Loops: over ranges, over what has a length and items, over tuples (one copy of the body per item), and `while`.
 
+use super::Infer;
 use super::abs::{Abs, INT64, Iter};
 use super::exits::{Leave, Pending, Target};
 use super::join::Ty;
 use super::walk::{Env, Flow, Here};
-use super::Infer;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::{Op, OpData, OpId, RegionId, Type, ValueId};
@@ -13,7 +13,13 @@ use weft_ir::{Op, OpData, OpId, RegionId, Type, ValueId};
 const MAX_UNROLLED: i128 = 256;
 
 impl Infer<'_> {
-    pub(super) fn walk_for(&mut self, py: Here<'_>, op: OpId, args: Vec<Abs>, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+    pub(super) fn walk_for(
+        &mut self,
+        py: Here<'_>,
+        op: OpId,
+        args: Vec<Abs>,
+        env: &mut Env,
+    ) -> Result<Option<Flow>, Diagnostic> {
         let iter = self.present(&args[0])?;
         let inits = &args[1..];
         match &iter {
@@ -81,7 +87,9 @@ impl Infer<'_> {
         self.undecided -= 1;
         turn.exits(target, end);
         let all: Vec<&Pending> = turn.continues.iter().chain(&turn.breaks).collect();
-        let joined = self.join_exits(Some(turn.declared.clone()), all.into_iter())?;
+        let joined = self.join_exits(Some(turn.declared.clone()), all.into_iter());
+        let exits = [&turn.continues[..], &turn.breaks[..]].concat();
+        let joined = joined.map_err(|d| self.turns_clash(py, &data, &turn.declared, &exits, d))?;
         self.widen(turn.key, &turn.declared, joined)?;
         // An iteration that leaves has changed values too, and they are what the loop gives.
         let turns = self.range(&Abs::Value(bounds[1])).1 - self.range(&Abs::Value(bounds[0])).0;
@@ -107,7 +115,13 @@ impl Infer<'_> {
     }
 
     /// `while`: the region decides itself when to leave.
-    pub(super) fn walk_while(&mut self, py: Here<'_>, op: OpId, inits: Vec<Abs>, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+    pub(super) fn walk_while(
+        &mut self,
+        py: Here<'_>,
+        op: OpId,
+        inits: Vec<Abs>,
+        env: &mut Env,
+    ) -> Result<Option<Flow>, Diagnostic> {
         let data = py.func.op(op).clone();
         let span = self.span;
         let mut turn = self.turn(op, &inits)?;
@@ -124,7 +138,8 @@ impl Infer<'_> {
         })?;
         self.undecided -= 1;
         turn.exits(target, end);
-        let joined = self.join_exits(Some(turn.declared.clone()), turn.continues.iter())?;
+        let joined = self.join_exits(Some(turn.declared.clone()), turn.continues.iter());
+        let joined = joined.map_err(|d| self.turns_clash(py, &data, &turn.declared, &turn.continues, d))?;
         self.widen(turn.key, &turn.declared, joined)?;
         let continues = turn.continues.clone();
         let growths = self.grow_through(turn.key, i128::MAX >> 8, &inits, &carried, &continues)?;
@@ -132,6 +147,7 @@ impl Infer<'_> {
         self.settle_turn(&turn)?;
         let breaks = std::mem::take(&mut turn.breaks);
         let joined = self.join_exits(None, breaks.iter())?;
+        let joined: Vec<Ty> = joined.iter().map(|ty| self.outer_form(ty)).collect();
         let forms: Vec<Ty> = joined.iter().map(|ty| self.instantiate(ty)).collect();
         for exit in &breaks {
             self.settle(exit, Leave::Break, self.level + 1, &forms)?;
@@ -177,7 +193,14 @@ impl Infer<'_> {
     }
 
     /// One copy of the body for each item.
-    fn walk_unrolled(&mut self, py: Here<'_>, op: OpId, iter: &Abs, inits: &[Abs], env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
+    fn walk_unrolled(
+        &mut self,
+        py: Here<'_>,
+        op: OpId,
+        iter: &Abs,
+        inits: &[Abs],
+        env: &mut Env,
+    ) -> Result<Option<Flow>, Diagnostic> {
         let data = py.func.op(op).clone();
         let Abs::Const(Const::Int(count)) = self.iter_len(iter)? else {
             return Err(self.internal("a length that is not known"));
@@ -209,7 +232,8 @@ impl Infer<'_> {
                     Flow::Yield(values) => Some(values),
                     Flow::Left => None,
                     Flow::Return(value) => {
-                        let broken = s.frames.last().and_then(|f| f.targets.last()).is_some_and(|t| !t.breaks.is_empty());
+                        let broken =
+                            s.frames.last().and_then(|f| f.targets.last()).is_some_and(|t| !t.breaks.is_empty());
                         if continues.is_empty() && !broken {
                             s.finish_block(region, first_exit, Some(vec![]), vec![])?;
                             return Ok(Some(value));
@@ -269,7 +293,14 @@ impl Infer<'_> {
         self.end_of_turn(flow)
     }
 
-    pub(super) fn walk_body_region(&mut self, py: Here<'_>, data: &OpData, item: Abs, carried: Vec<Abs>, env: &Env) -> Result<Flow, Diagnostic> {
+    pub(super) fn walk_body_region(
+        &mut self,
+        py: Here<'_>,
+        data: &OpData,
+        item: Abs,
+        carried: Vec<Abs>,
+        env: &Env,
+    ) -> Result<Flow, Diagnostic> {
         let mut inner = env.clone();
         let params = &py.func.region(data.regions[0]).args;
         for (&p, a) in params.iter().zip([item].into_iter().chain(carried)) {
@@ -302,6 +333,7 @@ impl Infer<'_> {
 
     /// Begins anew where the body makes more of a name than the loop was walked with.
     pub(super) fn widen(&mut self, key: super::Key, declared: &[Ty], joined: Vec<Ty>) -> Result<(), Diagnostic> {
+        let joined: Vec<Ty> = joined.iter().map(|ty| self.outer_form(ty)).collect();
         if joined == declared {
             return Ok(());
         }

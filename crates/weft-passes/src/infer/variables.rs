@@ -15,7 +15,7 @@ impl Infer<'_> {
         let key = self.key(u32::MAX);
         let ty = match self.found.forms.get(&key) {
             Some(known) => known[0].clone(),
-            None => self.ty_of(init),
+            None => self.lasting_form(&self.ty_of(init)),
         };
         let form = self.instantiate(&ty);
         let mut values = vec![];
@@ -36,7 +36,7 @@ impl Infer<'_> {
     pub(super) fn set_cell(&mut self, value: &Abs, cell: &Abs) -> Result<(), Diagnostic> {
         let Abs::Cell(cell) = cell else { return Err(self.internal("no cell to write to")) };
         let cell = cell.0.clone();
-        let here = self.ty_of(value);
+        let here = self.lasting_form(&self.ty_of(value));
         let joined = self.join(&cell.ty, &here)?;
         if joined != cell.ty {
             self.found.forms.insert(cell.key, vec![joined]);
@@ -88,11 +88,12 @@ impl Infer<'_> {
         };
         for class in list {
             match class {
-                Abs::ExceptionClass(Exc { class, user: None }) => wanted.extend(
-                    ExcClass::ALL.iter().enumerate().filter(|(_, c)| c.is_a(class)).map(|(k, _)| k as u32),
-                ),
+                Abs::ExceptionClass(Exc { class, user: None }) => wanted
+                    .extend(ExcClass::ALL.iter().enumerate().filter(|(_, c)| c.is_a(class)).map(|(k, _)| k as u32)),
                 Abs::ExceptionClass(_) => {
-                    return Err(self.refuse("catching an exception class of your own is not supported yet"));
+                    return Err(self
+                        .refuse("catching an exception class of your own is not supported yet")
+                        .help("catch the built-in class it derives from, or catch it outside"));
                 }
                 other => {
                     let message = "catching classes that do not inherit from BaseException is not allowed";
@@ -174,7 +175,9 @@ impl Infer<'_> {
                 let ty = self.type_of(a).filter(Type::is_scalar);
                 let Some(ty) = ty else {
                     let what = self.describe(a);
-                    return Err(self.refuse(format!("{what} in a message is not supported yet")).help("show a number of it"));
+                    return Err(self
+                        .refuse(format!("{what} in a message is not supported yet"))
+                        .help("show a number of it"));
                 };
                 let kind = match (&ty, ty.scalar_dtype()) {
                     (_, Some(weft_ir::DType::Bool)) => "b",

@@ -170,6 +170,15 @@ impl Infer<'_> {
         let template = format!("index {{i}} is out of bounds for axis {axis} with size {{i}}");
         let site = self.site(ExcClass::IndexError, template);
         let size = self.size_i64(t, axis);
+        if !self.resolver.checks_bounds() {
+            if lo >= 0 {
+                return Ok(v);
+            }
+            let zero = self.constant(Const::Int(0), Type::I64);
+            let negative = self.test(CmpOp::Lt, v, zero);
+            let from_end = self.emit(Op::Add, &[v, size], Type::I64);
+            return Ok(self.emit(Op::Select, &[negative, from_end, v], Type::I64));
+        }
         let checked = self.emit(Op::NtIndex { wrap: lo < 0, site }, &[v, size], Type::I64);
         Ok(checked)
     }

@@ -44,7 +44,14 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(scope: Scope, py: Here<'_>) -> Frame {
-        Frame { scope, returns: vec![], targets: vec![], identity: Arc::as_ptr(py) as usize, this: None, called_at: Span::NONE }
+        Frame {
+            scope,
+            returns: vec![],
+            targets: vec![],
+            identity: Arc::as_ptr(py) as usize,
+            this: None,
+            called_at: Span::NONE,
+        }
     }
 }
 
@@ -82,12 +89,19 @@ impl Infer<'_> {
             ErrorKind::Overflow => ExcClass::OverflowError,
             ErrorKind::ZeroDivision => ExcClass::ZeroDivisionError,
             ErrorKind::Index => ExcClass::IndexError,
+            ErrorKind::Unbound => ExcClass::UnboundLocalError,
             _ => return Err(d),
         };
         if self.undecided == 0 || self.restarts || self.body.is_some() || self.is_kernel() {
             return Err(d);
         }
-        let message = d.message.replace('{', "{{").replace('}', "}}");
+        let message = match d.kind {
+            ErrorKind::Unbound => {
+                let name = d.message.split('`').nth(1).unwrap_or_default();
+                format!("cannot access local variable '{name}' where it is not associated with a value")
+            }
+            _ => d.message.replace('{', "{{").replace('}', "}}"),
+        };
         let site = self.site(class, message);
         self.terminate(Op::Raise { site }, &[]);
         Ok(Some(Flow::Left))
@@ -155,9 +169,7 @@ impl Infer<'_> {
                 None => self.compare(*op, &args[0], &args[1])?,
             },
             Op::PyTruth => self.truth(&args[0])?,
-            Op::PyCall { keywords } => {
-                self.at_op(op, |s| s.call(&args[0], &args[1..], keywords))?
-            }
+            Op::PyCall { keywords } => self.at_op(op, |s| s.call(&args[0], &args[1..], keywords))?,
             Op::PyCallStar { keywords } => {
                 let mut all = self.sequence(&args[1])?;
                 all.extend(args[2..].iter().cloned());
@@ -429,7 +441,7 @@ impl Infer<'_> {
             let what = self.describe(a);
             return Err(self
                 .refuse(format!("the number of items of {what} is not known at compile time"))
-                .help("name the items one by one"));
+                .help("write the items out, as in (x[0], x[1]), or keep it a list or an array"));
         }
         match self.iter_len(a)? {
             Abs::Const(Const::Int(n)) => (0..n).map(|k| self.item_at(a, &Abs::Const(Const::Int(k)))).collect(),
@@ -438,7 +450,11 @@ impl Infer<'_> {
     }
 
     /// Values of these forms as arguments of a region.
-    pub(super) fn region_values(&mut self, region: RegionId, forms: &[super::join::Ty]) -> Result<Vec<Abs>, Diagnostic> {
+    pub(super) fn region_values(
+        &mut self,
+        region: RegionId,
+        forms: &[super::join::Ty],
+    ) -> Result<Vec<Abs>, Diagnostic> {
         let mut types: Vec<Type> = vec![];
         forms.iter().for_each(|ty| self.leaf_types(ty, &mut types));
         let mut values = vec![];

@@ -107,7 +107,20 @@ impl<'s> Lower<'s> {
         let mut r = Rebuild::new(f);
         r.dst.symbols = 0;
         let (arrays, sizes) = (BTreeMap::new(), BTreeMap::new());
-        Lower { r, arrays, sizes, proved: vec![], place: Place::Host, position: vec![], items: vec![], too_big: 0, roots: BTreeMap::new(), allocated: BTreeSet::new(), cells: BTreeMap::new(), lists: BTreeMap::new() }
+        Lower {
+            r,
+            arrays,
+            sizes,
+            proved: vec![],
+            place: Place::Host,
+            position: vec![],
+            items: vec![],
+            too_big: 0,
+            roots: BTreeMap::new(),
+            allocated: BTreeSet::new(),
+            cells: BTreeMap::new(),
+            lists: BTreeMap::new(),
+        }
     }
 
     /// One slot per scalar, `2 + 2·rank` per array.

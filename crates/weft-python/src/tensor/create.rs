@@ -155,9 +155,7 @@ pub(crate) fn tensor_to_array(py: Python<'_>, x: &Bound<'_, UsmNdarray>) -> PyRe
 
 fn dtype_named(py: Python<'_>, name: &str) -> PyResult<DType> {
     let found = DType::ALL.into_iter().find(|d| d.numpy_name() == name);
-    found.ok_or_else(|| {
-        errors::new(py, "UnsupportedError", format!("there are no tensors of dtype {name}"))
-    })
+    found.ok_or_else(|| errors::new(py, "UnsupportedError", format!("there are no tensors of dtype {name}")))
 }
 
 fn usm_named(name: &str) -> PyResult<UsmKind> {

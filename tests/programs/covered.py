@@ -1,6 +1,6 @@
 """Which statements and operators the random programs are made of, and which of them CPython got to.
 
-    python tests/programs/coverage.py [--count 500] [--seed 0]
+    python tests/programs/covered.py [--count 500] [--seed 0]
 
 prints the table. A node counts as executed when its line was.
 """
@@ -15,17 +15,52 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import numpy as np
 from compare import SECONDS_IN_CPYTHON, TooSlow, load, run, time_limit
 from grammar import Program, make
 
+import numpy as np
+
 # What the specification (N2) names; the tests ask that all of it is executed.
-STATEMENTS = ["If", "else", "While", "For", "else of For", "else of While", "Break", "Continue", "Return", "Try", "except"]
-STATEMENTS += ["else of Try", "finally", "Raise", "Assert", "Match", "FunctionDef", "Nonlocal", "Assign", "AugAssign", "Pass"]
+STATEMENTS = [
+    "If",
+    "else",
+    "While",
+    "For",
+    "else of For",
+    "else of While",
+    "Break",
+    "Continue",
+    "Return",
+    "Try",
+    "except",
+]
+STATEMENTS += [
+    "else of Try",
+    "finally",
+    "Raise",
+    "Assert",
+    "Match",
+    "FunctionDef",
+    "Nonlocal",
+    "Assign",
+    "AugAssign",
+    "Pass",
+]
 STATEMENTS += ["Delete", "Expr"]
 OPERATORS = ["Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "LShift", "RShift", "BitAnd", "BitOr", "BitXor"]
 OPERATORS += ["USub", "UAdd", "Invert", "Not", "And", "Or", "Lt", "LtE", "Gt", "GtE", "Eq", "NotEq", "In", "NotIn"]
-EXPRESSIONS = ["IfExp", "NamedExpr", "Lambda", "Call", "ListComp", "GeneratorExp", "Subscript", "Slice", "Tuple", "List"]
+EXPRESSIONS = [
+    "IfExp",
+    "NamedExpr",
+    "Lambda",
+    "Call",
+    "ListComp",
+    "GeneratorExp",
+    "Subscript",
+    "Slice",
+    "Tuple",
+    "List",
+]
 EXPRESSIONS += ["JoinedStr", "Attribute"]
 WANTED = STATEMENTS + OPERATORS + EXPRESSIONS
 
