@@ -13,6 +13,7 @@ import calls
 import compiling
 import elementwise
 import importing
+import language
 import runtime
 import wheel
 from measure import Result, machine, table, write
@@ -22,6 +23,7 @@ BENCHMARKS = {
     "compile": compiling.run,
     "elementwise": elementwise.run,
     "calls": calls.run,
+    "language": language.run,
     "runtime": runtime.run,
     "wheel": wheel.run,
 }

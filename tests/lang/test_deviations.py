@@ -78,7 +78,7 @@ def test_v6_writes_beside_an_exception(device):
 
     values, out = np.arange(1000.0), np.full(1000, -1, "i4")
     values[500] = 1e20
-    with weft.device_context(device), pytest.raises(OverflowError, match="1e"):
+    with weft.device_context(device), pytest.raises(OverflowError, match="Python int too large to convert to C long"):
         store[1000](values, out)
     # CPython would have written 0 to 499; whatever ran is right, and nothing else was written.
     written = out != -1

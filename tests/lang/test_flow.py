@@ -355,3 +355,19 @@ def test_functions_as_arguments():
     compiled = weft.njit(newton)
     args = (lambda x: x * x - 2, lambda x: 2 * x, 1.0, 6)
     assert compiled(*args) == newton(*args)
+
+
+# spec: N2
+def test_print_writes_what_python_writes(capsys):
+    def f(n, x, y, flag):
+        print()
+        print("n is", n, "and x is", x, sep=" | ", end=".\n")
+        for i in range(2):
+            print(i, x / 3, y, flag, (i, x), None, f"{x:8.3f}|{n:05d}|{flag}")
+        return n
+
+    args = (7, 2.5, np.float32(0.1), True)
+    f(*args)
+    expected = capsys.readouterr().out
+    weft.njit(f)(*args)
+    assert capsys.readouterr().out == expected

@@ -128,6 +128,8 @@ pub struct RuntimeTable {
     pub keep: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
     /// Drops a count that memory held.
     pub drop_kept: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
+    /// Writes the text of a site, with so many values in its slots, to Python's standard output.
+    pub print: unsafe extern "C" fn(ctx: *mut CallCtx, site: u32, values: *const u64, count: u32) -> u32,
 }
 
 /// A list: items of so many 8-byte words each, behind the header or in a block of their own.
@@ -148,7 +150,7 @@ pub struct ListHeader {
 
 impl RuntimeTable {
     /// Version of everything in this module.
-    pub const VERSION: u32 = 3;
+    pub const VERSION: u32 = 4;
 }
 
 impl std::fmt::Debug for RuntimeTable {

@@ -512,6 +512,8 @@ impl<'m> Frame<'m> {
                 vec![]
             }
             Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
+            // Output is no result: the interpreter checks values.
+            Op::Print { .. } => vec![],
             Op::MemRetain => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {
                     return Err(Failure::fault("a count of no owner"));

@@ -250,6 +250,8 @@ ops! {
     CellGet "scf.get": 1 -> 1, regions 0, reads;
     /// Puts a value into a cell: operands are value, cell.
     CellSet "scf.set": 2 -> 0, regions 0, writes;
+    /// Writes a line of output: the text of a site with the operands in its slots.
+    Print "scf.print" { site: u32 }: (0+) -> 0, regions 0, reads writes;
     /// Calls a function of the module.
     Call "scf.call" { function: String }: (0+) -> (0+), regions 0, reads writes may_raise;
     /// Ends a region with its results.

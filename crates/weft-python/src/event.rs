@@ -38,8 +38,9 @@ thread_local! {
     static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
-/// Lets what handlers of signals raise end the waits inside jitted calls. Called once, when the module is made.
-pub(crate) fn install_interrupter() {
+/// Lets what handlers of signals raise end the waits inside jitted calls, and compiled code print. Called once, when the
+/// module is made.
+pub(crate) fn install_hooks() {
     let stop = || match Python::attach(|py| py.check_signals()) {
         Ok(()) => false,
         Err(error) => {
@@ -48,6 +49,17 @@ pub(crate) fn install_interrupter() {
         }
     };
     weft_runtime::set_interrupter(Interrupter { listens: handles_signals, stop });
+    weft_runtime::set_writer(write);
+}
+
+/// Writes what compiled code prints to Python's standard output.
+fn write(text: &str) {
+    Python::attach(|py| {
+        let written = py.import("sys").and_then(|sys| sys.getattr("stdout")?.call_method1("write", (text,)));
+        if let Err(error) = written {
+            error.write_unraisable(py, None);
+        }
+    });
 }
 
 /// The exception that ended a wait inside a call.

@@ -96,7 +96,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         super::at_work::install_panic_hook();
-        super::event::install_interrupter();
+        super::event::install_hooks();
         super::numpy::Api::load(module.py())
     }
 }

@@ -522,6 +522,17 @@ unsafe extern "C" fn drop_kept(ctx: *mut CallCtx, owner: u64) {
     };
 }
 
+unsafe extern "C" fn print(ctx: *mut CallCtx, site: u32, values: *const u64, count: u32) -> u32 {
+    // SAFETY: compiled code passes its context and so many values.
+    unsafe {
+        guard(ctx, |call| {
+            let values = if count == 0 { &[] } else { std::slice::from_raw_parts(values, count as usize) };
+            crate::print::write(&call.executable.text(site, values));
+            Ok(())
+        })
+    }
+}
+
 /// The one table.
 pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
@@ -535,4 +546,5 @@ pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     list_reserve,
     keep,
     drop_kept,
+    print,
 };

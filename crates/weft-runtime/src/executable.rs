@@ -211,6 +211,11 @@ impl Executable {
         Ok(ended?)
     }
 
+    /// The text of a site with these values in it.
+    pub(crate) fn text(&self, site: u32, values: &[u64]) -> String {
+        self.sites.get(site as usize).map_or_else(String::new, |s| s.message(values))
+    }
+
     fn error(&self, exc: &ExcRecord, call: &Call<'_>) -> CallError {
         // A failure that is not what was raised last has been handled.
         if let Some(error) = call.failure().filter(|_| exc.site == ExcRecord::RUNTIME) {

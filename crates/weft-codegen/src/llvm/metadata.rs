@@ -17,6 +17,8 @@ pub(crate) struct LoopHints {
     pub(crate) width: u32,
     /// Fold the tail into the loop by masks, so that every element goes through the vector routine.
     pub(crate) predicate: bool,
+    /// Leave the loop as it is.
+    pub(crate) scalar: bool,
     /// The accesses of this group carry no dependence between iterations.
     pub(crate) parallel: Option<Metadata>,
 }
@@ -44,6 +46,9 @@ impl Context {
         if hints.width > 0 {
             parts.push(self.setting("llvm.loop.vectorize.enable", 1, 1));
             parts.push(self.setting("llvm.loop.vectorize.width", 32, hints.width.into()));
+        }
+        if hints.scalar {
+            parts.push(self.setting("llvm.loop.vectorize.enable", 1, 0));
         }
         if hints.predicate {
             parts.push(self.setting("llvm.loop.vectorize.predicate.enable", 1, 1));

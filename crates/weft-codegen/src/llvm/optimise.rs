@@ -21,10 +21,12 @@ loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-ver
 
 /// As [`NATIVE`], for functions with loops that test at the top, or that check something in every turn. What a loop's own test
 /// implies is taken out of it (indices inside, counters that fit), then it is rotated: `while i < n: s += a[i]; i += 1` is
-/// vectorised as the loop over a range is.
+/// vectorised as the loop over a range is. A check of what the loop does not change is made once before it (`simple-loop-unswitch`),
+/// and short bodies that carry a sum are unrolled.
 pub(crate) const NATIVE_LOOPS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg,loop(loop-rotate),\
-loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg)";
+loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-unroll<O2>,\
+instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// PTX, after linking libdevice: its conditions on the target are decided before everything else.
 pub(crate) const PTX: &str = "globaldce,nvvm-reflect,default<O2>";

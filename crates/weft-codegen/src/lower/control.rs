@@ -45,6 +45,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
         last.is_some_and(|&op| matches!(self.func.op(op).op, Op::Raise { .. } | Op::ScfReraise))
     }
 
+    /// Whether something in a region raises if a condition holds.
+    fn checks(&self, region: RegionId) -> bool {
+        let mut found = false;
+        self.func.walk_region(region, &mut |id| {
+            let data = self.func.op(id);
+            found |= data.op == Op::ScfIf && data.regions.iter().any(|&arm| self.raises(arm));
+        });
+        found
+    }
+
     /// Goes on in `block`, where an op's results come together.
     fn join(&mut self, data: &OpData, block: Block, edges: Edges) -> Result<Flow> {
         self.b.at_end(block);
@@ -135,7 +145,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let ty = self.b.type_of(lo);
         // Float accumulators must keep their order, and forcing a width would let LLVM change it: only ask for masks.
-        let hints = LoopHints { predicate: self.vector_math(region).is_some(), ..LoopHints::default() };
+        // What checks in every turn has a copy without checks before it (`loops/split.rs`), or cannot be vectorised.
+        let scalar = self.unit.target == Target::Native && self.checks(region);
+        let predicate = !scalar && self.vector_math(region).is_some();
+        let hints = LoopHints { predicate, scalar, ..LoopHints::default() };
         let by_one = self.constant_operand(data.operands[2]) == Some(1);
         let one = self.b.int(ty, 1);
         let results = if by_one {
@@ -258,7 +271,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     pub(crate) fn parallel_hints(&self, region: RegionId, group: crate::llvm::Metadata) -> LoopHints {
         match self.vector_math(region) {
             Some(bits) if self.unit.target == Target::Native => {
-                LoopHints { width: mvec::lanes(bits), predicate: true, parallel: Some(group) }
+                LoopHints { width: mvec::lanes(bits), predicate: true, scalar: false, parallel: Some(group) }
             }
             _ => LoopHints { parallel: Some(group), ..LoopHints::default() },
         }

@@ -133,6 +133,17 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(Flow::Left)
     }
 
+    /// `scf.print`.
+    pub(crate) fn print(&mut self, data: &OpData, site: u32) -> Result<()> {
+        self.serial_context(data)?;
+        let words = data.operands.iter();
+        let words = words.map(|&v| types::to_message_word(&self.b, self.func.ty(v), self.value(v)?, data.span));
+        let words = words.collect::<Result<Vec<_>>>()?;
+        let count = self.b.i32(words.len() as u32);
+        let values = self.words(&words);
+        self.runtime_try(offset_of!(RuntimeTable, print), &[self.b.i32(site), values, count], data.span)
+    }
+
     /// `raise`.
     pub(crate) fn raise(&mut self, data: &OpData, site: u32) -> Result<Flow> {
         let args: Vec<(Value, &IrType)> =

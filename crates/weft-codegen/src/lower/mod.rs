@@ -180,6 +180,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemOffset => self.offset(data)?,
             Op::MemAddress => self.address(data)?,
             Op::MemViewOwner => self.view_owner(data)?,
+            Op::Print { site } => self.print(data, *site)?,
             Op::MemRetain => self.count(data, offset_of!(RuntimeTable, retain))?,
             Op::MemRelease => self.count(data, offset_of!(RuntimeTable, release))?,
             Op::MemPointer => self.pointer(data)?,

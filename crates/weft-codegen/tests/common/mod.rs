@@ -114,6 +114,10 @@ unsafe extern "C" fn no_room(_: *mut CallCtx, _: *mut ListHeader, _: u64) -> u32
     1
 }
 
+unsafe extern "C" fn no_print(_: *mut CallCtx, _: u32, _: *const u64, _: u32) -> u32 {
+    0
+}
+
 static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
     alloc,
@@ -126,6 +130,7 @@ static TABLE: RuntimeTable = RuntimeTable {
     list_reserve: no_room,
     keep: retain,
     drop_kept: release,
+    print: no_print,
 };
 
 /// The text of a module, read.

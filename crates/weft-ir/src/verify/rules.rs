@@ -205,6 +205,10 @@ impl<'f> Rule<'f> {
                 self.ensure(3, ins.len() <= Site::MAX_ARGS, "more values than an exception record holds")?;
                 self.ensure(3, !typed || ins.iter().all(|&v| self.f.ty(v).is_scalar()), "carries more than scalars")
             }
+            Print { site } => {
+                self.site(*site)?;
+                self.ensure(3, !typed || ins.iter().all(|&v| self.f.ty(v).is_scalar()), "prints more than scalars")
+            }
             ShapeBind { dim } => {
                 self.ensure(12, matches!(dim, Dim::Sym(_)), "binds a constant")?;
                 self.ensure(12, is_index(self.operand(0)), "a size is i64, i32 or pyint")

@@ -57,6 +57,7 @@ impl Backend for Native {
             list_reserve,
             keep: retain,
             drop_kept: release,
+            print,
         };
         let call_state = (&raw const heap).cast_mut().cast();
         let here = 0u8;
@@ -347,5 +348,9 @@ unsafe extern "C" fn need(
         b.count += 1;
     }
     *out = [data, owner];
+    0
+}
+
+unsafe extern "C" fn print(_: *mut CallCtx, _: u32, _: *const u64, _: u32) -> u32 {
     0
 }

@@ -279,7 +279,11 @@ impl<'r> Infer<'r> {
         if let Some(dim) = self.known_size(what) {
             return dim;
         }
+        let on = self.affine(&Abs::Value(v));
         let dim = self.bind_size(v, Some(what));
+        if let Some(on) = on {
+            self.set_based(dim, on);
+        }
         self.set_affine(v, Affine { dim, plus: 0, exact: true });
         dim
     }

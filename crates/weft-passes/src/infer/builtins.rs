@@ -4,6 +4,7 @@ use super::Infer;
 use super::abs::{Abs, Iter};
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
+use weft_ir::{ExcClass, Op};
 
 impl Infer<'_> {
     pub(super) fn builtin_len(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
@@ -79,10 +80,34 @@ impl Infer<'_> {
         Ok(Abs::Const(Const::Bool(holds)))
     }
 
-    /// `print(…)`.
+    /// `print(…)` of numbers, strings and tuples of them.
     pub(super) fn print(&mut self, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
-        let _ = (args, keywords);
-        Err(self.refuse("print() is not supported in compiled code yet").help("return the value and print it outside"))
+        if self.is_kernel() || self.body.is_some() {
+            return Err(self.refuse("print() in a kernel is not supported").help("return the value and print it outside"));
+        }
+        let (shown, named) = args.split_at(args.len() - keywords.len());
+        let (mut sep, mut end) = (" ".to_string(), "\n".to_string());
+        for (keyword, value) in keywords.iter().zip(named) {
+            match (keyword.as_str(), value) {
+                ("sep", Abs::Const(Const::Str(s))) => sep = s.clone(),
+                ("end", Abs::Const(Const::Str(s))) => end = s.clone(),
+                ("sep" | "end", Abs::Const(Const::None)) => {}
+                _ => return Err(self.refuse(format!("print() with `{keyword}` is not supported in compiled code"))),
+            }
+        }
+        let escape = |text: &str| text.replace('{', "{{").replace('}', "}}");
+        let (mut template, mut values) = (String::new(), vec![]);
+        for (k, a) in shown.iter().enumerate() {
+            if k > 0 {
+                template.push_str(&escape(&sep));
+            }
+            let a = self.present(a)?;
+            self.show(&a, "", &mut template, &mut values)?;
+        }
+        template.push_str(&escape(&end));
+        let site = self.site(ExcClass::Exception, template);
+        self.effect(Op::Print { site }, &values);
+        Ok(Abs::Const(Const::None))
     }
 }
 

@@ -9,6 +9,9 @@ use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, ExcClass, Op, Type, Weak};
 use weft_syntax::{Constant, ExprKind, ParamKind};
 
+/// What to do with an array where a number is needed.
+const TAKE_ONE: &str = "take one element, as in x[0], or convert with .astype";
+
 impl Infer<'_> {
     /// What a global name stands for. Inside the library, names are its module's own and its imports.
     pub(super) fn global(&mut self, path: &str) -> Result<Abs, Diagnostic> {
@@ -258,7 +261,10 @@ impl Infer<'_> {
                 let d = self.refuse(format!("{}() has no keyword `{keyword}` that Weft supports", short(name)));
                 return Err(match weft_diag::nearest(keyword, params.iter().map(|p| p.name.as_str())) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
-                    None => d,
+                    None => {
+                        let names: Vec<&str> = params.iter().map(|p| p.name.as_str()).collect();
+                        d.help(format!("it takes {}", names.join(", ")))
+                    }
                 });
             };
             if bound[k].replace(value.clone()).is_some() {
@@ -286,7 +292,8 @@ impl Infer<'_> {
                 _ => false,
             };
             if !integer {
-                return Err(self.typing(format!("range() takes integers, found {}", self.describe(a))));
+                let d = self.typing(format!("range() takes integers, found {}", self.describe(a)));
+                return Err(d.help("convert it first: int(…)"));
             }
         }
         let constant = |v| Abs::Const(Const::Int(v));
@@ -370,7 +377,7 @@ impl Infer<'_> {
     fn builtin_float(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
         match self.type_of(x) {
             Some(t) if t.is_scalar() && t.part().is_none() => Ok(Abs::Value(self.pyfloat(x)?)),
-            _ => Err(self.typing(format!("float() takes a number, found {}", self.describe(x)))),
+            _ => Err(self.typing(format!("float() takes a number, found {}", self.describe(x))).help(TAKE_ONE)),
         }
     }
 
@@ -387,7 +394,7 @@ impl Infer<'_> {
                 let v = self.checked_int(x)?;
                 Ok(Abs::Value(self.cast(v, Type::PYINT)))
             }
-            _ => Err(self.typing(format!("int() takes a number, found {}", self.describe(x)))),
+            _ => Err(self.typing(format!("int() takes a number, found {}", self.describe(x))).help(TAKE_ONE)),
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Facts {
     computed: HashMap<Computed, (Dim, RegionId, ValueId)>,
     /// Where each symbol that is no argument's is bound.
     homes: HashMap<Dim, RegionId>,
+    /// Symbols that are another size plus a constant.
+    based: HashMap<Dim, (Dim, i128)>,
 }
 
 impl Facts {
@@ -65,9 +67,31 @@ impl Infer<'_> {
             (BinOp::Add, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, *c),
             (BinOp::Add, _, Some(f), Abs::Const(Const::Int(c)), _) => (f, *c),
             (BinOp::Sub, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, -*c),
+            (BinOp::Sub, Some(f), ..) => (Affine { exact: false, ..f }, self.range(b).0.saturating_neg()),
             _ => return,
         };
         self.facts.affine.insert(result, Affine { plus: fact.plus.saturating_add(by), ..fact });
+    }
+
+    /// The least that `a - b` can be, where `a` is a size plus a constant and `b` at most that size plus another.
+    pub(super) fn least_difference(&self, a: &Abs, b: &Abs) -> Option<i128> {
+        let (a, b) = (self.rooted(self.affine(a)?), self.rooted(self.affine(b)?));
+        (a.exact && a.dim == b.dim).then(|| a.plus - b.plus)
+    }
+
+    /// The same in terms of a size that is not known to be another plus a constant.
+    fn rooted(&self, mut f: Affine) -> Affine {
+        while let Some(&(dim, plus)) = self.facts.based.get(&f.dim) {
+            f = Affine { dim, plus: f.plus + plus, ..f };
+        }
+        f
+    }
+
+    /// Notes that a new symbol is another size plus a constant.
+    pub(super) fn set_based(&mut self, dim: Dim, on: Affine) {
+        if on.exact && on.dim != dim {
+            self.facts.based.insert(dim, (on.dim, on.plus));
+        }
     }
 
     /// Notes that the items of `range(…, hi, positive step)` are below `hi`.
@@ -81,7 +105,10 @@ impl Infer<'_> {
     pub(super) fn is_below(&self, a: &Abs, dim: Dim) -> bool {
         match dim {
             Dim::Const(n) => self.range(a).1 < i128::from(n),
-            Dim::Sym(_) => self.affine(a).is_some_and(|f| f.dim == dim && f.plus < 0),
+            Dim::Sym(_) => self.affine(a).is_some_and(|f| {
+                let (f, size) = (self.rooted(f), self.rooted(Affine { dim, plus: 0, exact: true }));
+                f.dim == size.dim && f.plus < size.plus
+            }),
         }
     }
 

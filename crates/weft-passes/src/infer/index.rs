@@ -82,7 +82,7 @@ impl Infer<'_> {
         match nearest(name, known.iter().map(String::as_str).chain(own.iter().copied())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if classes.iter().any(|c| c == "numpy.ndarray") => d.help("write it as a loop or with functions of NumPy"),
-            None => d,
+            None => d.help("compute it outside and pass it as an argument"),
         }
     }
 
@@ -312,25 +312,32 @@ impl Infer<'_> {
     fn float_inside(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
         let v = self.materialise(v)?;
         let wide = self.cast(v, Type::PYFLOAT);
-        let nan = self.test(CmpOp::Ne, wide, wide);
-        self.raise_if(nan, ExcClass::ValueError, "cannot convert float NaN to integer", &[]);
-        let limit = self.constant(Const::Float(f64::INFINITY), Type::PYFLOAT);
-        let size = self.emit(Op::Abs, &[wide], Type::PYFLOAT);
-        let infinite = self.test(CmpOp::Eq, size, limit);
-        self.raise_if(infinite, ExcClass::OverflowError, "cannot convert float infinity to integer", &[]);
         let (lo, hi) = dtype.int_bounds().unwrap_or((0, 0));
         // hi + 1 is a power of two, and lo is one or 0: all bounds are exact.
         let high = self.constant(Const::Float((hi + 1) as f64), Type::PYFLOAT);
-        let above = self.test(CmpOp::Ge, wide, high);
-        let below = if lo == 0 {
+        let below_high = self.test(CmpOp::Lt, wide, high);
+        let above_low = if lo == 0 {
             let low = self.constant(Const::Float(-1.0), Type::PYFLOAT);
-            self.test(CmpOp::Le, wide, low)
+            self.test(CmpOp::Gt, wide, low)
         } else {
             let low = self.constant(Const::Float(lo as f64), Type::PYFLOAT);
-            self.test(CmpOp::Lt, wide, low)
+            self.test(CmpOp::Ge, wide, low)
         };
-        let outside = self.emit(Op::Or, &[below, above], Type::PYBOOL);
-        self.raise_if(outside, ExcClass::OverflowError, TOO_LARGE, &[]);
+        // One test for what fits; which exception it is only matters for the others.
+        let fits = self.emit(Op::And, &[above_low, below_high], Type::PYBOOL);
+        let (goes_on, raises) = (self.out.new_region(), self.out.new_region());
+        self.inside(goes_on, |s| s.effect(Op::Yield, &[]));
+        self.inside(raises, |s| {
+            let nan = s.test(CmpOp::Ne, wide, wide);
+            s.raise_if(nan, ExcClass::ValueError, "cannot convert float NaN to integer", &[]);
+            let limit = s.constant(Const::Float(f64::INFINITY), Type::PYFLOAT);
+            let size = s.emit(Op::Abs, &[wide], Type::PYFLOAT);
+            let infinite = s.test(CmpOp::Eq, size, limit);
+            s.raise_if(infinite, ExcClass::OverflowError, "cannot convert float infinity to integer", &[]);
+            let site = s.site(ExcClass::OverflowError, TOO_LARGE);
+            s.effect(Op::Raise { site }, &[]);
+        });
+        self.builder().op(Op::ScfIf, &[fits], &[], &[goes_on, raises]);
         Ok(wide)
     }
 

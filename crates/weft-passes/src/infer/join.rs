@@ -133,7 +133,6 @@ impl Infer<'_> {
             (Type::Py(w), Type::Num(d)) | (Type::Num(d), Type::Py(w)) if *w != Weak::None => {
                 Type::Num(if *w == Weak::Bool { promote(DType::Bool, *d) } else { promote_weak(*w, *d) })
             }
-            (Type::Num(x), Type::Num(y)) => Type::Num(promote(*x, *y)),
             (Type::Tensor(x), Type::Tensor(y)) if x.dtype == y.dtype && x.rank() == y.rank() && x.place == y.place => {
                 let dims = x.dims.iter().zip(&y.dims).map(|(a, b)| if a == b { *a } else { ANY }).collect();
                 let layout = match (x.layout, y.layout) {

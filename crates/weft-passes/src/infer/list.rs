@@ -117,7 +117,7 @@ impl Infer<'_> {
                 false => {
                     let (a, b) = (self.describe_ty(form), self.describe_ty(&item));
                     self.typing(format!("a list holds {a} and {b}"))
-                        .help("items of a list have one type in compiled code")
+                        .help("items of a list have one type in compiled code: use a tuple, or a list for each type")
                 }
             })?,
         };

@@ -54,8 +54,11 @@ impl Infer<'_> {
         let (x, y) = (self.describe(a), self.describe(b));
         let d = self.typing(format!("unsupported operand types for {}: {x} and {y}", op.text()));
         match (op, self.type_of(a)) {
-            (BinOp::Sub, Some(_)) => d.help("NumPy has no `-` for bool: write `a ^ b`"),
-            (BinOp::MatMul, _) => Diagnostic::unsupported(self.span, format!("`@` is not supported yet: {x} @ {y}")),
+            (BinOp::Sub, Some(Type::Num(DType::Bool))) => d.help("NumPy has no `-` for bool: write `a ^ b`"),
+            (BinOp::Sub, Some(Type::Tensor(t))) if t.dtype == DType::Bool => {
+                d.help("NumPy has no `-` for bool: write `a ^ b`")
+            }
+            (BinOp::MatMul, _) => d.help("`@` takes two arrays of one dimension or more: write `*`"),
             _ => d,
         }
     }
@@ -151,7 +154,10 @@ impl Infer<'_> {
         let (x, y) = (self.pyint(a)?, self.pyint(b)?);
         match op {
             BinOp::Add | BinOp::Sub | BinOp::Mul => {
-                let range = int_range(op, rx, ry);
+                let mut range = int_range(op, rx, ry);
+                if let (BinOp::Sub, Some(least)) = (op, self.least_difference(a, b)) {
+                    range.0 = range.0.max(least).min(range.1);
+                }
                 if range.0 >= INT64.0 && range.1 <= INT64.1 {
                     let plain = Op::from_binop(op).unwrap_or(Op::Add);
                     let v = self.emit(plain, &[x, y], Type::PYINT);

@@ -143,8 +143,7 @@ fn refusals_name_the_place_and_the_types() {
     assert_eq!(d.kind, weft_diag::ErrorKind::Typing);
     assert_eq!(d.message, "unsupported operand types for &: float64[:] and float64[:]");
     let d = refused("def f(x):\n    return x @ 2\n", std::slice::from_ref(&x), Door::Njit);
-    assert_eq!(d.kind, weft_diag::ErrorKind::Unsupported);
-    assert!(d.message.contains("float64[:] @ int"), "{}", d.message);
+    assert_eq!(d.message, "unsupported operand types for @: float64[:] and int");
     let d = refused("def f(x):\n    return np.sine(x)\n", std::slice::from_ref(&x), Door::Njit);
     assert_eq!(d.kind, weft_diag::ErrorKind::Attribute);
     let d = refused("def f(x):\n    if x:\n        y = 1\n    else:\n        y = 2\n    return y\n", &[x], Door::Njit);

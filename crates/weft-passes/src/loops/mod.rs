@@ -13,7 +13,8 @@
 //! - Arrays pass through control flow, cells and calls as their slots. A symbol that such an array is the first to have is the
 //!   size in its slot.
 //!
-//! Files: `array` (descriptors and offsets), `flow` (control flow), `elementwise`, `list`, `kernel` (user kernels), `outline`, `cost`.
+//! Files: `array` (descriptors and offsets), `flow` (control flow), `elementwise`, `list`, `kernel` (user kernels), `outline`, `cost`, `split` (loops
+//! without checks).
 
 mod array;
 mod copy;
@@ -24,6 +25,7 @@ mod kernel;
 mod list;
 mod outline;
 mod reduce;
+mod split;
 mod view;
 
 use crate::rebuild::Rebuild;
@@ -41,6 +43,7 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     let mut funcs = vec![];
     // Sizes come from arguments, which may be views of little memory: what is allocated for them is checked.
     let too_big = m.sites.len() as u32;
+    m.funcs.iter_mut().filter(|f| !f.kernel).for_each(split::run);
     for f in &m.funcs {
         let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f, too_big)? };
         canon::cse(&mut host);
