@@ -1,5 +1,7 @@
 """Every listing of the documentation runs, and the examples do."""
 
+import ast
+import os
 import re
 import subprocess
 import sys
@@ -47,13 +49,56 @@ def test_the_one_minute_example_runs():
 # spec: G2
 def test_the_refusal_in_the_readme_is_what_a_user_sees(tmp_path):
     shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
-    source = "\n" * 7 + "import weft\n\n@weft.njit\ndef f(w, x, b):\n    return w @ x + b\n"
+    source = (
+        "import weft\n\n@weft.njit\ndef weighted(x, n):\n    total = 0.0\n"
+        "    for i in range(n):\n        total = x * i\n    return total\n"
+    )
     program = tmp_path / "model.py"
     program.write_text(source)
     code = {}
     exec(compile(source, str(program), "exec"), code)
-    with pytest.raises(weft.UnsupportedError) as caught:
-        code["f"](np.zeros((2, 2)), np.zeros(2), 1.0)
-    ours = f"weft.UnsupportedError: {caught.value}".replace(str(program), "model.py")
-    squeeze = lambda text: re.sub(r"\s+", " ", text).replace(":13:", ":12:").replace("13 |", "12 |").strip()
+    with pytest.raises(weft.TypingError) as caught:
+        code["weighted"](np.zeros(3), 2)
+    ours = f"weft.TypingError: {caught.value}".replace(str(program), "model.py")
+    squeeze = lambda text: " ".join(text.split())
     assert squeeze(ours) == squeeze(shown)
+
+
+def library_table():
+    """The functions that `python/weft/lib` overloads, by where they are found."""
+    found = {}
+    for path in sorted((ROOT / "python" / "weft" / "lib").glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            for decorator in getattr(node, "decorator_list", []):
+                if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "overload":
+                    for name in map(ast.unparse, decorator.args):
+                        owner, _, last = name.rpartition(".")
+                        found.setdefault(owner, set()).add(last)
+    # What the compiler itself gives meaning to (`infer/library.rs`).
+    source = (ROOT / "crates" / "weft-passes" / "src" / "infer" / "library.rs").read_text()
+    found.setdefault("", set()).update(re.findall(r'^    "builtins\.(\w+)",$', source, re.M))
+    titles = {
+        "": "builtins",
+        "math": "`math`",
+        "cmath": "`cmath`",
+        "np": "`numpy`",
+        "np.ndarray": "array methods",
+        "list": "list methods",
+    }
+    rows = [f"| {title} | {' '.join(sorted(public(found[owner])))} |" for owner, title in titles.items()]
+    return "\n".join(["", "| from | functions |", "|---|---|", *rows, ""])
+
+
+def public(names):
+    return [name for name in names if not name.startswith("_")]
+
+
+# spec: G5
+def test_the_table_of_library_functions_is_that_of_the_library():
+    page = ROOT / "docs" / "guide.md"
+    text = page.read_text()
+    pattern = r"(<!-- library: [^>]*-->\n).*?(<!-- end of library -->)"
+    ours = re.sub(pattern, lambda found: found[1] + library_table() + "\n" + found[2], text, flags=re.S)
+    if os.environ.get("WEFT_BLESS") == "1":
+        page.write_text(ours)
+    assert "| `numpy` |" in ours and ours == page.read_text()

@@ -23,8 +23,8 @@ for _path in sorted(Path(__file__).parent.glob("corpus_*.py")):
 TOLERANCE = {"double": 1e-12, "single": 1e-5, "half": 1e-2}
 
 
-# Functions with a number that is a Python float where a loop never ran and NumPy's where it did: compiled code gives the
-# common type, np.float64, on both paths (V2 of docs/deviations.md).
+# Functions with a number that is a Python float where a loop never ran and NumPy's where it did: compiled code gives
+# the common type, np.float64, on both paths (V2 of docs/deviations.md).
 JOINED = {
     "monte_carlo_european",
     "drawdowns",

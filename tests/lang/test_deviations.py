@@ -1,5 +1,6 @@
 """Where compiled code differs from NumPy on CPython: one test for each entry of docs/deviations.md."""
 
+import math
 import re
 import warnings
 from pathlib import Path
@@ -19,6 +20,27 @@ def test_every_entry_names_a_test_that_exists():
     rows = re.findall(r"^\| \[(V\d+)\]\(.*?\) \| .* \| `(\w+)` \|$", DOCS.read_text(), re.M)
     assert [v for v, _ in rows] == re.findall(r"^## (V\d+) ", DOCS.read_text(), re.M)
     assert all(name in globals() for _, name in rows)
+
+
+# spec: N2
+def test_rounding_of_gamma():
+    @weft.njit
+    def f(x):
+        return math.gamma(x), math.lgamma(x)
+
+    for x in np.arange(0.3, 40, 0.37).tolist():
+        np.testing.assert_allclose(f(x), f.py_func(x), rtol=4e-15, atol=1e-15)
+
+
+# spec: N2
+def test_rounding_of_complex_products():
+    parts = np.random.default_rng(0).normal(size=(4, 1000))
+    x, y = parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
+    (ours,) = jitted(["x * y"], "xy")(x, y)
+    # Without fused instructions, on every machine.
+    same(ours.real, x.real * y.real - x.imag * y.imag)
+    same(ours.imag, x.real * y.imag + x.imag * y.real)
+    np.testing.assert_allclose(ours, x * y, rtol=1e-14)
 
 
 # spec: N9
@@ -42,6 +64,35 @@ def test_v2_a_name_has_one_type_where_paths_meet():
 
     assert type(f.py_func(True)) is int
     same(f(True), 1.0)
+
+    @weft.njit
+    def total(a):
+        s = 0
+        for v in a:
+            s += v
+        return s
+
+    assert type(total.py_func(np.ones(0))) is int
+    same(total(np.ones(0)), np.float64(0))
+    same(total(np.ones(3, np.float32)), np.float32(3))
+
+    f = jitted(["min(x, 2.5)", "max(x, 2.5)"], "x")
+    assert repr(f.py_func(1)) == "(1, 2.5)"
+    assert repr(f(1)) == "(1.0, 2.5)"
+
+    @weft.njit
+    def either(c, x, y):
+        if c:
+            z = x
+        else:
+            z = y
+        return z
+
+    assert type(either.py_func(True, 1.5, np.float64(2))) is float
+    same(either(True, 1.5, np.float64(2)), np.float64(1.5))
+    for x, y in [(np.int8(1), np.int64(1)), (np.zeros(1), np.zeros((1, 1))), (np.zeros(1), np.zeros(1, "f4"))]:
+        with pytest.raises(weft.TypingError, match=r"(?s)`z` is .* on one path and .* on another.*z = y.*z = x"):
+            either(True, x, y)
 
 
 # spec: N2
@@ -149,3 +200,86 @@ def test_v12_items_of_a_list_have_one_type():
     ours, theirs = [1, 2], [1, 2]
     assert repr((f(ours, 2.5), ours)) == "([1.0, 2.5], [1.0, 2.0, 2.5])"
     assert repr((f.py_func(theirs, 2.5), theirs)) == "([1, 2.5], [1, 2, 2.5])"
+
+
+# spec: N2
+def test_v13_tuples_of_run_time_length():
+    for expression in ("tuple(a)", "max(*a)", "(1, 2, 3)[: len(a)]"):
+        f = jitted([expression], "a")
+        f.py_func([1, 2])
+        with pytest.raises(weft.UnsupportedError, match=r"(?s)-->.*\^.*help"):
+            f([1, 2])
+
+
+# spec: N2
+def test_v14_exceptions_carry_one_message():
+    @weft.njit
+    def f(x):
+        try:
+            return 1 // x
+        except ZeroDivisionError as error:
+            raise KeyError(x) from error
+
+    with pytest.raises(KeyError) as theirs:
+        f.py_func(0)
+    with pytest.raises(KeyError) as ours:
+        f(0)
+    assert theirs.value.args == (0,) and ours.value.args == ("0",)
+    assert type(theirs.value.__cause__) is ZeroDivisionError and ours.value.__cause__ is None
+
+    @weft.njit
+    def several(x):
+        raise ValueError("a", x)
+
+    with pytest.raises(weft.UnsupportedError, match="several arguments"):
+        several(1)
+
+
+# spec: N2
+def test_v15_lists_are_copied():
+    @weft.njit
+    def f(a, x):
+        a.append(x)
+        if x < 0:
+            raise ValueError("negative")
+        return a
+
+    item = float("1.5")
+    ours, theirs = [item], [item]
+    assert f(ours, 2.0) is ours and f.py_func(theirs, 2.0) is theirs
+    assert ours == theirs == [1.5, 2.0]
+    assert theirs[0] is item and ours[0] is not item
+    with pytest.raises(ValueError, match="negative"):
+        f(ours, -1.0)
+    assert ours == [1.5, 2.0, -1.0]
+
+
+# spec: N2
+def test_v16_what_surely_raises():
+    @weft.njit
+    def unbound(a):
+        a[0] = 7
+        b = a
+        del b
+        return b  # noqa: F821
+
+    for function, written in ((unbound.py_func, 7), (unbound, 0)):
+        a = np.zeros(1)
+        with pytest.raises(UnboundLocalError):
+            function(a)
+        assert a[0] == written
+    with pytest.raises(weft.TypingError):
+        unbound(np.zeros(1))
+
+    @weft.njit
+    def under_a_condition(a, c):
+        a[0] = 7
+        if c:
+            a[0] = 1 // 0
+        return a
+
+    assert under_a_condition(np.zeros(1), False)[0] == 7
+    a = np.zeros(1)
+    with pytest.raises(ZeroDivisionError):
+        under_a_condition(a, True)
+    assert a[0] == 7

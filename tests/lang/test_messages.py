@@ -58,6 +58,8 @@ CALLS = {
     "a nested function with too many arguments": ("def g(a):\n        return a\n    return g(1, 2)", X),
     "a lambda with too few arguments": ("return (lambda a: a)()", X),
     "as many arguments as an array has items": ("return np.minimum(*x)", X),
+    "out of a reduction": ("return np.sum(x, out=x)", X),
+    "nothing to compare": ("return max()", X),
     "an axis that is out of bounds": ("return x.sum(axis=1)", X),
     "an axis that varies": ("return x.sum(axis=c)", Y, 1),
     "a misspelt dtype": ("return np.zeros(3, dtype='flaot64')", X),

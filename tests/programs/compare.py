@@ -22,6 +22,7 @@ import numpy as np
 import weft
 
 SECONDS_IN_CPYTHON = 1.0
+SECONDS_IN_WEFT = 15.0  # with compiling, on a busy machine
 # How far a function that rounds may be off (docs/deviations.md), after what is done to its result.
 ULPS = 16
 
@@ -63,7 +64,8 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise TooSlow
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again after the first time: a bare `except` in a loop of the program may catch it.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.01)
     try:
         yield
     finally:
@@ -113,7 +115,11 @@ def compare(program: Program, compiler: Callable[[str], Any] = by_weft) -> Outco
                     compiled = compiler(program.text)
                 except weft.errors.CompileError as error:
                     return _refused(error)
-            found = run(compiled, call, program.parameters)
+            try:
+                with time_limit(SECONDS_IN_WEFT):
+                    found = run(compiled, call, program.parameters)
+            except TooSlow:
+                return Outcome("hang", "", call)
             outcome = _judge(found, expected, program, call)
             outcome.wanted = _name(expected.error)
             if outcome.wrong and _deviates(program, call):

@@ -20,14 +20,14 @@ from driver import hunt, reduce
 from grammar import make
 
 
-def fuzz(seconds: float, first: int, keep_going: bool, without: frozenset[str], coverage: bool) -> int:
-    """Runs programs for so many seconds; how many were wrong."""
+def fuzz(seconds: float, first: int, count: int, keep_going: bool, without: frozenset[str], coverage: bool) -> int:
+    """Runs programs for so many seconds, or so many programs; how many were wrong."""
     kinds: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     shown: set[tuple[str, str, str]] = set()
     table = Coverage()
     seed = first
-    for seed, outcome in hunt(first, seconds, without=without):
+    for seed, outcome in hunt(first, seconds, count, without):
         kinds[outcome.kind] += 1
         if coverage:
             table.add(make(seed, without))
@@ -55,11 +55,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000)
+    parser.add_argument("--count", type=int, default=10**9, help="at most so many programs")
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--coverage", action="store_true", help="print what the programs were made of, and what ran")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
     options = parser.parse_args()
-    wrong = fuzz(options.seconds, options.seed, options.keep_going, frozenset(options.without), options.coverage)
+    without = frozenset(options.without)
+    wrong = fuzz(options.seconds, options.seed, options.count, options.keep_going, without, options.coverage)
     return 1 if wrong else 0
 
 

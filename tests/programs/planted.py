@@ -168,7 +168,10 @@ def _true_div(a: Any, b: Any) -> Any:
 
 def _widened(a: Any, b: Any) -> Any:
     """Small integers are added as 64-bit ones."""
-    wide = lambda x: np.int64(x) if isinstance(x, np.int8 | np.int16 | np.int32) else x
+    small = np.int8 | np.int16 | np.int32
+    wide = lambda x: np.int64(x) if isinstance(x, small) else x
+    if isinstance(a, np.ndarray) and a.dtype.kind == "i":
+        a = a.astype(np.int64)
     return wide(a) + wide(b)
 
 
@@ -183,8 +186,8 @@ def _saturated(a: Any, b: Any) -> Any:
 def _masked_shift(a: Any, b: Any) -> Any:
     strong = np.integer | np.ndarray
     if isinstance(a, strong) and isinstance(b, strong) and a.dtype.kind in "iu" and b.dtype.kind in "iu":
-        return a >> (b & 7)
-    return a >> b
+        return a << (b & 7)
+    return a << b
 
 
 HELPERS = {
@@ -207,7 +210,7 @@ BUGS: dict[str, Callable[[ast.AST], Any]] = {
     "/ by zero is inf": _operator(ast.Div, "_true"),
     "small integers are added in 64 bits": _operator(ast.Add, "_wide"),
     "products saturate": _operator(ast.Mult, "_sat"),
-    "counts of >> are masked": _operator(ast.RShift, "_shift"),
+    "counts of << are masked": _operator(ast.LShift, "_shift"),
     "round() rounds halves up": _call("round", "_round"),
     "int() rounds down": _call("int", "_int"),
     "the else of a for is lost": _without(ast.For, "orelse"),

@@ -19,7 +19,7 @@ pub(crate) fn finish(module: &Module, machine: &Machine, unit: &Unit) -> Result<
 pub(crate) fn prepare(module: &Module, machine: &Machine, unit: &Unit) -> Result<()> {
     let math = unit.math.borrow();
     math.declare_vectors(module);
-    optimise::run(module, machine, if unit.checks_in_loops() { optimise::NATIVE_LOOPS } else { optimise::NATIVE })?;
+    optimise::run(module, machine, if unit.has_serial_loops() { optimise::NATIVE_LOOPS } else { optimise::NATIVE })?;
     math.define(module);
     Ok(())
 }

@@ -411,6 +411,8 @@ impl<'m> Frame<'m> {
                 Some(value) => one(value),
                 None => return Err(Failure::Raised { site: *site, args: vec![] }),
             },
+            // Output is no result: the interpreter checks values.
+            Op::Print { .. } => vec![],
             Op::SimtGlobalId { dim } => one(Scalar::i64(self.of_launch(&self.item, *dim)?)),
             Op::SimtGlobalSize { dim } => one(Scalar::i64(self.of_launch(&self.launch, *dim)?)),
             Op::NtIndex { wrap, site } => {
@@ -512,8 +514,6 @@ impl<'m> Frame<'m> {
                 vec![]
             }
             Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
-            // Output is no result: the interpreter checks values.
-            Op::Print { .. } => vec![],
             Op::MemRetain => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {
                     return Err(Failure::fault("a count of no owner"));

@@ -3,8 +3,8 @@
 //! Every name that was looked up becomes an assumption ([`Guards`]). Functions of the user's are numbered as they are
 //! met, and read when they are called.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -433,6 +433,18 @@ fn overloaded<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyA
 /// The canonical name of a function or type that the compiler knows, by its identity. A dtype is its scalar type.
 pub(crate) fn known_name(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     static KNOWN: PyOnceLock<HashMap<usize, (Py<PyAny>, String)>> = PyOnceLock::new();
+    let object = match is_dtype(object) {
+        true if object.getattr("isnative")?.extract()? => object.getattr("type")?,
+        true => return Ok(None),
+        false => original(object),
+    };
+    // Most say themselves where they are found; the table of all names takes milliseconds to make.
+    if let Some(name) = by_own_name(&object) {
+        return Ok(Some(name));
+    }
+    if !object.is_callable() || is_of_another_package(&object) {
+        return Ok(None);
+    }
     let table = KNOWN.get_or_try_init(py, || {
         let mut table = HashMap::new();
         // `weft.lib` is reached through what it overloads.
@@ -449,12 +461,27 @@ pub(crate) fn known_name(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<
         }
         PyResult::Ok(table)
     })?;
-    let object = match is_dtype(object) {
-        true if object.getattr("isnative")?.extract()? => object.getattr("type")?,
-        true => return Ok(None),
-        false => original(object),
-    };
     Ok(table.get(&(object.as_ptr() as usize)).map(|(_, name)| name.clone()))
+}
+
+/// The name that a function or type gives itself, if that is what the compiler knows it by.
+fn by_own_name(object: &Bound<'_, PyAny>) -> Option<String> {
+    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| known_functions().into_iter().collect());
+    if !object.is_callable() || object.cast::<PyModule>().is_ok() {
+        return None;
+    }
+    let part = |name: &str| object.getattr_opt(name).ok().flatten()?.extract::<String>().ok();
+    let name = format!("{}.{}", part("__module__")?, part("__qualname__").or_else(|| part("__name__"))?);
+    let found = names.contains(&name).then(|| import_path(object.py(), &name)).flatten()?;
+    original(&found).is(object).then_some(name)
+}
+
+/// Whether an object says that it is of a package of which the compiler knows nothing: the user's own functions.
+fn is_of_another_package(object: &Bound<'_, PyAny>) -> bool {
+    let module = object.getattr_opt("__module__").ok().flatten().and_then(|m| m.extract::<String>().ok());
+    let top = module.as_deref().and_then(|m| m.split('.').next());
+    top.is_some_and(|top| !["numpy", "math", "cmath", "builtins", "weft", "_operator", "operator"].contains(&top))
 }
 
 /// Whether an object is a `numpy.dtype`.

@@ -42,6 +42,8 @@ def divmod(x, y, /):
 def pow(base, exp, mod=None):
     if mod is None:
         return base**exp
+    if prim.kind(base) == "float" or prim.kind(exp) == "float" or prim.kind(mod) == "float":
+        raise TypeError("pow() 3rd argument not allowed unless all arguments are integers")
     base = int(base)
     exp = int(exp)
     mod = int(mod)
@@ -177,6 +179,8 @@ def _round_float(x, ndigits):
 
 @overload(min)
 def min(*args, key=None, default=...):
+    if len(args) == 0:
+        raise TypeError("min expected at least 1 argument, got 0")
     if len(args) > 1:
         if key is None:
             return prim.least(*args)
@@ -186,6 +190,8 @@ def min(*args, key=None, default=...):
 
 @overload(max)
 def max(*args, key=None, default=...):
+    if len(args) == 0:
+        raise TypeError("max expected at least 1 argument, got 0")
     if len(args) > 1:
         if key is None:
             return prim.greatest(*args)

@@ -97,7 +97,13 @@ def item(a):
 
 @overload(np.ndarray.tolist)
 def tolist(a):
-    return prim.item(a)
+    if a.ndim == 0:
+        return prim.item(a)
+    if a.ndim == 1:
+        return [v.item() for v in a]
+    if a.ndim == 2:
+        return [[v.item() for v in row] for row in a]
+    return prim.refuse("tolist() of more than two dimensions is not supported yet")
 
 
 @generate

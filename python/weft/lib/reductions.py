@@ -11,6 +11,11 @@ def as_array(a):
     return prim.array(a, None)
 
 
+def no_out(out):
+    if out is not None:
+        prim.refuse("`out=` of a reduction is not supported yet: assign the result, out[...] = np.sum(…)")
+
+
 def wide(kind):
     """The dtype in which NumPy adds integers: at least 64 bits."""
     if prim.is_kind(kind, "bi"):
@@ -29,6 +34,7 @@ def folded(fold, a, kind, axis, keepdims):
 
 @overload(np.sum, np.ndarray.sum)
 def array_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
+    no_out(out)
     x = as_array(a)
     kind = wide(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
     result = folded("sum", x, kind, axis, keepdims)
@@ -39,6 +45,7 @@ def array_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
 
 @overload(np.prod, np.ndarray.prod)
 def array_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
+    no_out(out)
     x = as_array(a)
     kind = wide(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
     result = folded("prod", x, kind, axis, keepdims)
@@ -49,6 +56,7 @@ def array_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None)
 
 @overload(np.min, np.amin, np.ndarray.min)
 def array_min(a, axis=None, out=None, keepdims=False, initial=None):
+    no_out(out)
     x = as_array(a)
     if initial is not None:
         if prim.count(x, axis) == 0:
@@ -59,6 +67,7 @@ def array_min(a, axis=None, out=None, keepdims=False, initial=None):
 
 @overload(np.max, np.amax, np.ndarray.max)
 def array_max(a, axis=None, out=None, keepdims=False, initial=None):
+    no_out(out)
     x = as_array(a)
     if initial is not None:
         if prim.count(x, axis) == 0:
@@ -69,16 +78,19 @@ def array_max(a, axis=None, out=None, keepdims=False, initial=None):
 
 @overload(np.any, np.ndarray.any)
 def array_any(a, axis=None, out=None, keepdims=False):
+    no_out(out)
     return prim.reduce("any", prim.as_dtype(as_array(a), bool), axis, keepdims)
 
 
 @overload(np.all, np.ndarray.all)
 def array_all(a, axis=None, out=None, keepdims=False):
+    no_out(out)
     return prim.reduce("all", prim.as_dtype(as_array(a), bool), axis, keepdims)
 
 
 @overload(np.argmin, np.ndarray.argmin)
 def array_argmin(a, axis=None, out=None, keepdims=False):
+    no_out(out)
     x = as_array(a)
     if axis is None:
         return prim.reduce("argmin", prim.reshape(x, (-1,)), 0, False)
@@ -87,6 +99,7 @@ def array_argmin(a, axis=None, out=None, keepdims=False):
 
 @overload(np.argmax, np.ndarray.argmax)
 def array_argmax(a, axis=None, out=None, keepdims=False):
+    no_out(out)
     x = as_array(a)
     if axis is None:
         return prim.reduce("argmax", prim.reshape(x, (-1,)), 0, False)
@@ -101,6 +114,7 @@ def mean_kind(kind):
 
 @overload(np.mean, np.ndarray.mean)
 def array_mean(a, axis=None, dtype=None, out=None, keepdims=False):
+    no_out(out)
     x = as_array(a)
     kind = mean_kind(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
     if prim.same_dtype(kind, "float16"):
@@ -111,6 +125,7 @@ def array_mean(a, axis=None, dtype=None, out=None, keepdims=False):
 
 @overload(np.var, np.ndarray.var)
 def array_var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    no_out(out)
     x = as_array(a)
     kind = mean_kind(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
     y = prim.as_dtype(x, kind)
@@ -127,11 +142,13 @@ def array_var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
 
 @overload(np.std, np.ndarray.std)
 def array_std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    no_out(out)
     return np.sqrt(array_var(a, axis, dtype, None, ddof, keepdims))
 
 
 @overload(np.ptp)
 def array_ptp(a, axis=None, out=None, keepdims=False):
+    no_out(out)
     return array_max(a, axis, None, keepdims) - array_min(a, axis, None, keepdims)
 
 

@@ -819,6 +819,10 @@ def _finite_number(x, nan, posinf, neginf):
 
 @overload(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    if not copy:
+        return prim.refuse(
+            "np.nan_to_num(copy=False) is not supported yet: assign the result, x[...] = np.nan_to_num(x)"
+        )
     if prim.kind(x) != "float" and prim.kind(x) != "complex":
         return _same(x)
     high = prim.largest(x) if posinf is None else posinf

@@ -19,12 +19,12 @@ use crate::error::{CodegenError, Result};
 pub(crate) const NATIVE: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg)";
 
-/// As [`NATIVE`], for functions with loops that test at the top, or that check something in every turn. What a loop's own test
-/// implies is taken out of it (indices inside, counters that fit), then it is rotated: `while i < n: s += a[i]; i += 1` is
-/// vectorised as the loop over a range is. A check of what the loop does not change is made once before it (`simple-loop-unswitch`),
-/// and short bodies that carry a sum are unrolled.
+/// As [`NATIVE`], for functions with loops of the user's. What a loop's own test implies is taken out of it (indices inside,
+/// counters that fit), then it is rotated: `while i < n: s += a[i]; i += 1` is vectorised as the loop over a range is. What both
+/// ways of a branch do is done once, so that little is left to jump for. A check of what a loop does not change is made before
+/// it (`simple-loop-unswitch`), and short bodies that carry a sum are unrolled.
 pub(crate) const NATIVE_LOOPS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
-constraint-elimination,correlated-propagation,simplifycfg,loop(loop-rotate),\
+constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sink-common-insts>,loop(loop-rotate),\
 loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg)";
 

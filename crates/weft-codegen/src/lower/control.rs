@@ -145,8 +145,9 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let ty = self.b.type_of(lo);
         // Float accumulators must keep their order, and forcing a width would let LLVM change it: only ask for masks.
-        // What checks in every turn has a copy without checks before it (`loops/split.rs`), or cannot be vectorised.
-        let scalar = self.unit.target == Target::Native && self.checks(region);
+        // A loop that checks, and begins where another ended, is what is left of that one (`loops/split.rs`).
+        let rest = |o: &OpData| o.op == Op::ScfFor && o.operands[1] == data.operands[0];
+        let scalar = self.checks(region) && self.func.ops.iter().any(rest);
         let predicate = !scalar && self.vector_math(region).is_some();
         let hints = LoopHints { predicate, scalar, ..LoopHints::default() };
         let by_one = self.constant_operand(data.operands[2]) == Some(1);

@@ -65,14 +65,11 @@ pub(crate) struct Unit<'m, 'c> {
 }
 
 impl Unit<'_, '_> {
-    /// Whether a host function has a loop without a counter, or one that may raise.
-    pub(crate) fn checks_in_loops(&self) -> bool {
+    /// Whether a host function has a loop that the user wrote.
+    pub(crate) fn has_serial_loops(&self) -> bool {
         self.ir.funcs.iter().filter(|f| !f.kernel).any(|f| {
             let mut found = false;
-            f.walk(&mut |id| {
-                let data = f.op(id);
-                found |= data.op == Op::ScfLoop || data.op == Op::ScfFor && f.effects(id).may_raise;
-            });
+            f.walk(&mut |id| found |= matches!(f.op(id).op, Op::ScfLoop | Op::ScfFor));
             found
         })
     }

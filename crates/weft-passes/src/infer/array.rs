@@ -1,7 +1,7 @@
 //! Operators on arrays: a scalar body over the broadcast shape.
 
 use super::abs::{Abs, SIZE};
-use super::facts::{Affine, Computed};
+use super::facts::Computed;
 use super::store::expanded_layout;
 use super::{Body, Door, Infer};
 use std::collections::HashSet;
@@ -279,12 +279,8 @@ impl<'r> Infer<'r> {
         if let Some(dim) = self.known_size(what) {
             return dim;
         }
-        let on = self.affine(&Abs::Value(v));
         let dim = self.bind_size(v, Some(what));
-        if let Some(on) = on {
-            self.set_based(dim, on);
-        }
-        self.set_affine(v, Affine { dim, plus: 0, exact: true });
+        self.set_size(v, dim);
         dim
     }
 

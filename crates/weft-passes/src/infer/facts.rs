@@ -39,6 +39,8 @@ pub(super) struct Facts {
     homes: HashMap<Dim, RegionId>,
     /// Symbols that are another size plus a constant.
     based: HashMap<Dim, (Dim, i128)>,
+    /// Values that are another plus a constant.
+    added: HashMap<ValueId, (ValueId, i128)>,
 }
 
 impl Facts {
@@ -63,6 +65,16 @@ impl Infer<'_> {
 
     /// Notes what `a op b` is beside a size, for a result that cannot have wrapped.
     pub(super) fn affine_binop(&mut self, op: BinOp, a: &Abs, b: &Abs, result: ValueId) {
+        match (op, a, b) {
+            (BinOp::Add, Abs::Value(v), Abs::Const(Const::Int(c)))
+            | (BinOp::Add, Abs::Const(Const::Int(c)), Abs::Value(v)) => {
+                self.facts.added.insert(result, (*v, *c));
+            }
+            (BinOp::Sub, Abs::Value(v), Abs::Const(Const::Int(c))) => {
+                self.facts.added.insert(result, (*v, -*c));
+            }
+            _ => {}
+        }
         let (fact, by) = match (op, self.affine(a), self.affine(b), a, b) {
             (BinOp::Add, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, *c),
             (BinOp::Add, _, Some(f), Abs::Const(Const::Int(c)), _) => (f, *c),
@@ -87,10 +99,16 @@ impl Infer<'_> {
         f
     }
 
-    /// Notes that a new symbol is another size plus a constant.
-    pub(super) fn set_based(&mut self, dim: Dim, on: Affine) {
-        if on.exact && on.dim != dim {
+    /// Notes that a new symbol is the size `v`: also what it is beside other sizes, and what `v` was computed from beside it.
+    pub(super) fn set_size(&mut self, v: ValueId, dim: Dim) {
+        if let Some(on) = self.facts.affine.get(&v).filter(|on| on.exact && on.dim != dim) {
             self.facts.based.insert(dim, (on.dim, on.plus));
+        }
+        self.set_affine(v, Affine { dim, plus: 0, exact: true });
+        if let Some(&(from, by)) = self.facts.added.get(&v)
+            && !self.facts.affine.contains_key(&from)
+        {
+            self.set_affine(from, Affine { dim, plus: -by, exact: true });
         }
     }
 

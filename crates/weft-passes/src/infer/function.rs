@@ -258,7 +258,7 @@ impl Infer<'_> {
         match a {
             Abs::Cell(cell) => {
                 let types = cell.0.leaves.iter().map(|&v| self.out.ty(v).clone()).collect();
-                Ty::Cell(cell.0.name.clone(), cell.0.key, Box::new((cell.0.ty.clone(), cell.0.form.clone())), types)
+                Ty::Cell(cell.0.name.clone(), cell.0.key, Box::new((general(&cell.0.ty), general(&cell.0.form))), types)
             }
             Abs::Closure(c) => {
                 let operands = c.0.operands.iter().map(|a| self.passed_form(a)).collect();

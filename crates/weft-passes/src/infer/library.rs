@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use weft_diag::Diagnostic;
-use weft_syntax::{Param, dotted, parse_library};
+use weft_syntax::{Param, parse_library};
 
 /// Library modules, by name.
 const SOURCES: &[(&str, &str)] = &[
@@ -76,44 +76,91 @@ pub(super) struct Overload {
     /// Its module: functions there are known to each other by name.
     pub module: &'static str,
     /// Imported names of its module: `np` → `numpy`.
-    pub imports: BTreeMap<String, String>,
+    pub imports: Arc<BTreeMap<String, String>>,
 }
 
 /// Canonical names of every function a program may call.
 pub fn known_functions() -> Vec<String> {
-    let library = registry().iter().flat_map(|r| r.keys().cloned());
+    let library = index().iter().flat_map(|r| r.keys().cloned());
     BUILTINS.iter().map(|s| s.to_string()).chain(library).collect()
 }
 
-/// The overload of a canonical name.
+/// The overload of a canonical name. Its text is parsed when it is first asked for.
 pub(super) fn find(name: &str) -> Result<Option<&'static Overload>, Diagnostic> {
-    match registry() {
-        Ok(r) => Ok(r.get(name)),
+    let index = index().as_ref().map_err(Clone::clone)?;
+    let Some(entry) = index.get(name) else { return Ok(None) };
+    match entry.parsed.get_or_init(|| entry.parse()) {
+        Ok(overload) => Ok(Some(overload)),
         Err(d) => Err(d.clone()),
     }
 }
 
-fn registry() -> &'static Result<BTreeMap<String, Overload>, Diagnostic> {
-    static REGISTRY: OnceLock<Result<BTreeMap<String, Overload>, Diagnostic>> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
+/// Where a function stands.
+struct Entry {
+    module: &'static str,
+    /// From its first decorator to its end.
+    text: &'static str,
+    imports: Arc<BTreeMap<String, String>>,
+    parsed: OnceLock<Result<Overload, Diagnostic>>,
+}
+
+type Index = BTreeMap<String, Arc<Entry>>;
+
+/// Every function by its names, found by the lines that begin at the margin: nothing is parsed but imports.
+fn index() -> &'static Result<Index, Diagnostic> {
+    static INDEX: OnceLock<Result<Index, Diagnostic>> = OnceLock::new();
+    INDEX.get_or_init(|| {
         let mut all = BTreeMap::new();
         for (module, text) in SOURCES {
-            load(module, text, &mut all)?;
+            scan(module, text, &mut all)?;
         }
         Ok(all)
     })
 }
 
-fn load(module: &'static str, text: &str, all: &mut BTreeMap<String, Overload>) -> Result<(), Diagnostic> {
-    let library = parse_library(u32::MAX, text)?;
-    for (function, decorators) in library.functions {
+fn scan(module: &'static str, text: &'static str, all: &mut Index) -> Result<(), Diagnostic> {
+    // Functions begin with their first decorator, or with `def`, at the margin.
+    let mut starts = vec![];
+    let (mut at, mut decorated) = (0, false);
+    for line in text.split_inclusive('\n') {
+        if line.starts_with('@') || line.starts_with("def ") {
+            if !decorated {
+                starts.push(at);
+            }
+            decorated = line.starts_with('@');
+        }
+        at += line.len();
+    }
+    let first = starts.first().copied().unwrap_or(text.len());
+    let imports = Arc::new(parse_library(u32::MAX, &text[..first])?.imports);
+    for (k, &start) in starts.iter().enumerate() {
+        let text = &text[start..starts.get(k + 1).copied().unwrap_or(text.len())];
+        let Some(def) = text.find("def ").filter(|&at| at == 0 || text[..at].ends_with('\n')) else { continue };
+        let head = &text[..def];
+        let name = text[def + 4..].split('(').next().unwrap_or_default();
+        // Without an overload, a function is known by its module: what the library calls itself.
+        let mut names = vec![format!("weft.lib.{module}.{name}")];
+        if let Some(list) = head.split_once("@overload(").and_then(|(_, rest)| rest.split_once(')')) {
+            let paths = list.0.split(',').map(str::trim).filter(|p| !p.is_empty());
+            names.extend(paths.map(|p| canonical(&imports, p)));
+        }
+        let entry = Arc::new(Entry { module, text, imports: imports.clone(), parsed: OnceLock::new() });
+        all.extend(names.into_iter().map(|name| (name, entry.clone())));
+    }
+    Ok(())
+}
+
+impl Entry {
+    fn parse(&self) -> Result<Overload, Diagnostic> {
+        let library = parse_library(u32::MAX, self.text)?;
+        let Some((function, decorators)) = library.functions.into_iter().next() else {
+            return Err(Diagnostic::internal(weft_diag::Span::NONE, "a library function without text"));
+        };
         let mut form = Form::Whole;
         let mut attribute = false;
-        // Without an overload, a function is known by its module: what the library calls itself.
-        let mut names = vec![format!("weft.lib.{module}.{}", function.name)];
         for d in decorators {
             match d.path.as_str() {
-                "overload" => names.extend(d.args.iter().filter_map(dotted).map(|p| canonical(&library.imports, &p))),
+                "overload" => {}
                 "elementwise" => form = Form::Elementwise,
                 "elementwise_array" => form = Form::ElementwiseArray,
                 "generate" => form = Form::Generate,
@@ -125,19 +172,8 @@ fn load(module: &'static str, text: &str, all: &mut BTreeMap<String, Overload>) 
             }
         }
         let py = Arc::new(crate::py::lower(&function)?);
-        for name in names {
-            let overload = Overload {
-                py: py.clone(),
-                attribute,
-                module,
-                params: function.params.clone(),
-                form,
-                imports: library.imports.clone(),
-            };
-            all.insert(name, overload);
-        }
+        Ok(Overload { py, attribute, module: self.module, params: function.params, form, imports: self.imports.clone() })
     }
-    Ok(())
 }
 
 /// A dotted path with its first name replaced by what was imported under it.
@@ -147,5 +183,30 @@ pub(super) fn canonical(imports: &BTreeMap<String, String>, path: &str) -> Strin
     match rest {
         Some(rest) => format!("{base}.{rest}"),
         None => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_of_the_library_can_be_read() {
+        let names = index().as_ref().unwrap();
+        assert!(names.len() > 300, "{}", names.len());
+        for name in names.keys() {
+            assert!(find(name).unwrap().is_some(), "{name}");
+        }
+        // What the scan finds is what the parser finds.
+        for (module, text) in SOURCES {
+            for (function, decorators) in parse_library(0, text).unwrap().functions {
+                assert!(names.contains_key(&format!("weft.lib.{module}.{}", function.name)), "{}", function.name);
+                let overloads = decorators.iter().filter(|d| d.path == "overload").flat_map(|d| &d.args);
+                let imports = parse_library(0, text).unwrap().imports;
+                for path in overloads.filter_map(weft_syntax::dotted) {
+                    assert!(names.contains_key(&canonical(&imports, &path)), "{path}");
+                }
+            }
+        }
     }
 }

@@ -59,7 +59,11 @@ impl Infer<'_> {
         for &region in &data.regions {
             let target = self.out.new_region();
             let refined = self.refined.clone();
-            let flow = self.inside(target, |s| s.walk_region(py, region, &mut env.clone()))?;
+            // A handler may want what is raised here.
+            self.undecided += 1;
+            let flow = self.inside(target, |s| s.walk_region(py, region, &mut env.clone()));
+            self.undecided -= 1;
+            let flow = flow?;
             self.refined = refined;
             match flow {
                 Flow::Yield(_) => {
