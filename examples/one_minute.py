@@ -9,6 +9,15 @@ def f(x, y):
     return np.sin(x) * np.exp(y) + x  # one fused, vectorised, parallel loop
 
 
+@weft.njit  # and the Python around it: loops at the speed of C, lists, tuples, closures, recursion, exceptions
+def crossings(v, level):
+    found = []
+    for i in range(1, len(v)):
+        if (v[i - 1] < level) != (v[i] < level):
+            found.append(i)
+    return found
+
+
 @weft.kernel  # one work-item, one element
 def double(a, out):
     i = weft.get_global_id(0)
@@ -18,6 +27,8 @@ def double(a, out):
 x = np.linspace(0, 1, 1_000_000)
 z = f(x, x)  # NumPy in, NumPy out
 print(f"{'host':<14}f(x, x) = {z}")
+print(f"{'host':<14}crossings of 1.0 = {crossings(z, 1.0)}")
+assert crossings(z, 1.0) == crossings.py_func(z, 1.0)  # what CPython and NumPy give
 
 for device in weft.devices():
     with weft.device_context(device):  # or "cuda", "opencl": copied in, run there, copied back

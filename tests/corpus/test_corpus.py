@@ -38,10 +38,10 @@ JOINED = {
 
 # Functions that are refused, why, and what the message says to do (V13 of docs/deviations.md).
 REFUSED = {
-    "pairs_trading": ("returns tuple(exits), a tuple as long as a list", "= help:"),
-    "delaunay": ("compares tuple(row), a tuple as long as an array's row", "= help:"),
+    "pairs_trading": ("returns tuple(exits), a tuple as long as a list", "or keep it a list"),
+    "delaunay": ("compares tuple(row), a tuple as long as an array's row", "or keep it a list or an array"),
     "halton_box": ("loops over primes[:dims], a tuple cut at an argument", "= help: use an array"),
-    "vegas": ("calls integrand(*at), with as many arguments as a list has items", "= help:"),
+    "vegas": ("calls integrand(*at), with as many arguments as a list has items", "write the items out"),
 }
 
 

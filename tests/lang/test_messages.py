@@ -59,7 +59,6 @@ CALLS = {
     "a lambda with too few arguments": ("return (lambda a: a)()", X),
     "as many arguments as an array has items": ("return np.minimum(*x)", X),
     "out of a reduction": ("return np.sum(x, out=x)", X),
-    "nothing to compare": ("return max()", X),
     "an axis that is out of bounds": ("return x.sum(axis=1)", X),
     "an axis that varies": ("return x.sum(axis=c)", Y, 1),
     "a misspelt dtype": ("return np.zeros(3, dtype='flaot64')", X),
@@ -196,6 +195,7 @@ RUN_TIME = {
     "a shape of another size": ("return x.reshape(c, 2)", X, 4),
     "a name assigned on a path not taken": ("if c:\n        y = x\n    return y", X, False),
     "a list index out of range": ("return [1, 2][c]", X, 5),
+    "nothing to compare": ("return max()", X),
     "recursion without an end": ("return forever(c)", X, 3),
     "a shift by a negative number": ("return c << -c", X, 3),
 }

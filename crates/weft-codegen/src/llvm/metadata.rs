@@ -49,6 +49,7 @@ impl Context {
         }
         if hints.scalar {
             parts.push(self.setting("llvm.loop.vectorize.enable", 1, 0));
+            parts.push(self.node(&mut [self.text_node("llvm.loop.unroll.disable")]));
         }
         if hints.predicate {
             parts.push(self.setting("llvm.loop.vectorize.predicate.enable", 1, 1));

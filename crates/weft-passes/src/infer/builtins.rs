@@ -83,7 +83,9 @@ impl Infer<'_> {
     /// `print(…)` of numbers, strings and tuples of them.
     pub(super) fn print(&mut self, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
         if self.is_kernel() || self.body.is_some() {
-            return Err(self.refuse("print() in a kernel is not supported").help("return the value and print it outside"));
+            return Err(self
+                .refuse("print() in a kernel is not supported")
+                .help("return the value and print it outside"));
         }
         let (shown, named) = args.split_at(args.len() - keywords.len());
         let (mut sep, mut end) = (" ".to_string(), "\n".to_string());

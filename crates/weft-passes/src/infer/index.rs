@@ -81,7 +81,9 @@ impl Infer<'_> {
         let known: Vec<String> = known.iter().filter_map(of_class).collect();
         match nearest(name, known.iter().map(String::as_str).chain(own.iter().copied())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if classes.iter().any(|c| c == "numpy.ndarray") => d.help("write it as a loop or with functions of NumPy"),
+            None if classes.iter().any(|c| c == "numpy.ndarray") => {
+                d.help("write it as a loop or with functions of NumPy")
+            }
             None => d.help("compute it outside and pass it as an argument"),
         }
     }

@@ -172,7 +172,14 @@ impl Entry {
             }
         }
         let py = Arc::new(crate::py::lower(&function)?);
-        Ok(Overload { py, attribute, module: self.module, params: function.params, form, imports: self.imports.clone() })
+        Ok(Overload {
+            py,
+            attribute,
+            module: self.module,
+            params: function.params,
+            form,
+            imports: self.imports.clone(),
+        })
     }
 }
 
