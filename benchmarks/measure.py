@@ -82,8 +82,11 @@ def turns(contenders: Mapping[str, Callable[[], Any]], rounds: int, calls: int =
 
 
 def in_fresh_process(script: str, **environment: str) -> dict[str, float]:
-    """Runs a Python program whose last line of output is a JSON object, and returns that."""
-    env = {**os.environ, "WEFT_CACHE": "0", **environment}
+    """Runs a Python program whose last line of output is a JSON object, and returns that.
+
+    NumPy's BLAS gets no threads: they spin for a while after the import, which would count as CPU time of what follows.
+    """
+    env = {**os.environ, "WEFT_CACHE": "0", "OPENBLAS_NUM_THREADS": "1", **environment}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, cwd=ROOT)
     if done.returncode:
         raise RuntimeError(f"a benchmark's process failed:\n{done.stderr}")

@@ -25,7 +25,7 @@ loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-ver
 /// it (`simple-loop-unswitch`), and short bodies that carry a sum are unrolled.
 pub(crate) const NATIVE_LOOPS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sink-common-insts>,loop(loop-rotate),\
-loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),gvn,loop-vectorize,loop-unroll<O2>,\
+loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// PTX, after linking libdevice: its conditions on the target are decided before everything else.

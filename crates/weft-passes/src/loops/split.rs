@@ -161,7 +161,8 @@ fn split(f: &mut Func, region: RegionId, id: OpId) {
         return;
     }
     let checks = checks(f, body);
-    if checks.is_empty() {
+    // Checks of what no turn changes are LLVM's to move (`simple-loop-unswitch`).
+    if checks.iter().all(|c| c.sum.turns == 0) {
         return;
     }
     let at = f.region(region).ops.iter().position(|&op| op == id).unwrap_or(0);
