@@ -154,7 +154,7 @@ def _lambda_excerpt(code: CodeType, source: Source) -> Excerpt:
     proved = [inner for inner, reason in reasons.items() if reason is None]
     if not proved:
         raise _changed(code, next(reason for reason in reasons.values() if reason))
-    begin = _begin(proved[0]) or _only_lambda(text, proved[0].co_firstlineno)
+    begin = _begin(proved[0]) or _only_lambda(text, proved[0])
     if begin is None:
         raise CompileError(
             f"which lambda of line {code.co_firstlineno} of {source.filename} is meant cannot be told, since there are "
@@ -173,12 +173,20 @@ def _begin(code: CodeType) -> tuple[int, int] | None:
     return min(places, default=None)
 
 
-def _only_lambda(text: str, line: int) -> tuple[int, int] | None:
-    """Where the body of the only lambda on a line begins."""
+def _only_lambda(text: str, code: CodeType) -> tuple[int, int] | None:
+    """Where the body of the only lambda on a line begins that compiles to this code; equal ones are as good as one."""
     tree = _tree(text)
     nodes = ast.walk(tree) if tree else ()
-    bodies = [node.body for node in nodes if isinstance(node, ast.Lambda) and node.lineno == line]
-    return (bodies[0].lineno, bodies[0].col_offset) if len(bodies) == 1 else None
+    lambdas = [node for node in nodes if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
+    if len(lambdas) > 1:
+        lambdas = [node for node in lambdas if _compiles_to(node, code)][:1]
+    return (lambdas[0].body.lineno, lambdas[0].body.col_offset) if lambdas else None
+
+
+def _compiles_to(node: ast.Lambda, code: CodeType) -> bool:
+    alone = compile(ast.Expression(node), code.co_filename, "eval")
+    inner = next((constant for constant in alone.co_consts if isinstance(constant, CodeType)), None)
+    return inner is not None and inner.co_code == code.co_code and _difference(code, inner) is None
 
 
 def _last_line(code: CodeType, lines: list[str]) -> int:

@@ -283,3 +283,12 @@ def test_v16_what_surely_raises():
     with pytest.raises(ZeroDivisionError):
         under_a_condition(a, True)
     assert a[0] == 7
+
+
+def test_v17_texts_of_cpython_3_11():
+    @weft.njit
+    def least(x):
+        return min(x)
+
+    with pytest.raises(ValueError, match=r"^min\(\) arg is an empty sequence$"):
+        least(np.zeros(0))

@@ -11,6 +11,7 @@ import pytest
 import numpy as np
 import weft
 import weft.tensor as tensor
+from support import OTHER
 
 
 @weft.njit
@@ -328,7 +329,7 @@ def test_arrays_that_share_a_context_meet_where_that_is_asked_for(device):
     here, there = near_queues(device)
     x, y = tensor.asarray(X, queue=here), tensor.asarray(X * 3.0, queue=there)
     apart = tensor.asarray(X, queue=weft.Queue(device, in_order=False)) if device == "cuda" else None
-    far = tensor.asarray(X, device="native" if device != "native" else weft.devices("opencl")[0])
+    far = tensor.asarray(X, device="native" if device != "native" else OTHER)
     for meet in (lambda: subtract(x, y), lambda: x - y, lambda: twice[X.size](x, y)):
         with pytest.raises(weft.ExecutionPlacementError, match="different queues"):
             meet()
