@@ -44,6 +44,9 @@ def pytest_report_header() -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
         metafunc.parametrize("device", device_parameters())
+    # What only devices with memory and a driver of their own have.
+    if "accelerator" in metafunc.fixturenames:
+        metafunc.parametrize("accelerator", device_parameters()[1:])
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def function_of(name, block, expr):
 
 
 # spec: N2
-@pytest.mark.parametrize(("name", "block", "expr", "kind", "says"), cases())
+@pytest.mark.parametrize(("name", "block", "expr", "kind", "says"), list(cases()))
 def test_revealed(name, block, expr, kind, says):
     function, values = function_of(name, block, expr)
     compiled = weft.njit(function)

@@ -177,9 +177,7 @@ class Stopped(Exception):
 
 
 # spec: D8
-def test_ctrl_c_ends_the_wait_inside_a_launch_on_host_arrays(device):
-    if device == "native":
-        pytest.skip("native launches do not wait for a device")
+def test_ctrl_c_ends_the_wait_inside_a_launch_on_host_arrays(accelerator):
 
     def handler(number, frame):
         raise Stopped
@@ -188,7 +186,7 @@ def test_ctrl_c_ends_the_wait_inside_a_launch_on_host_arrays(device):
     rounds = 1_000_000
     before = signal.signal(signal.SIGUSR1, handler)
     try:
-        with weft.device_context(device) as q:
+        with weft.device_context(accelerator) as q:
             busy[1](a, 10)
             # Long enough that the signal comes in the middle.
             while True:

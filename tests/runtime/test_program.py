@@ -460,15 +460,13 @@ SHARED_PTX = """
 
 
 # spec: D6
-def test_local_memory_is_an_argument(device):
-    if device == "native":
-        pytest.skip("native takes no programs")
-    opencl = device == "opencl"
+def test_local_memory_is_an_argument(accelerator):
+    opencl = accelerator == "opencl"
     make = program.create_program_from_source if opencl else program.create_program_from_ptx
-    reverse = make(device, LOCAL if opencl else SHARED_PTX).get_kernel("reverse")
+    reverse = make(accelerator, LOCAL if opencl else SHARED_PTX).get_kernel("reverse")
     numbers = np.arange(640, dtype=np.int32)
     for n in (64, 32):
-        x = tensor.asarray(numbers, device=device)
+        x = tensor.asarray(numbers, device=accelerator)
         reverse.launch(weft.NdRange(640, n), [x, program.WorkGroupMemory(4 * n)], sync=True)
         same(tensor.asnumpy(x), numbers.reshape(-1, n)[:, ::-1].ravel())
     with pytest.raises(weft.DeviceError, match=r"1073741824 bytes of local memory; a work-group on .* has \d+"):
