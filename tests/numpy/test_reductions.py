@@ -4,6 +4,7 @@ import pytest
 from test_basic_indexing import check, jit
 
 import numpy as np
+import weft
 from support import same
 
 RNG = np.random.default_rng(5)
@@ -86,3 +87,35 @@ def test_what_goes_with_reductions():
         check(f"def f(a):\n    return {expression}\n", grid)
     check("def f(a):\n    return np.count_nonzero(a)\n", np.array([0, 3, 0, 1]))
     check("def f(n):\n    return np.arange(n).sum()\n", 10)
+
+
+FOLDS = {
+    "sum": lambda a: (a.sum(), a.sum(axis=0), a.sum(axis=-1)),
+    "prod": lambda a: (a.prod(), a.prod(axis=0), a.prod(axis=-1)),
+    "min": lambda a: (a.min(), a.min(axis=0), a.min(axis=-1)),
+    "max": lambda a: (a.max(), a.max(axis=0), a.max(axis=-1)),
+    "argmin": lambda a: (a.argmin(), a.argmin(axis=0), a.argmin(axis=-1)),
+    "argmax": lambda a: (a.argmax(), a.argmax(axis=0), a.argmax(axis=-1)),
+    "any": lambda a: (a.any(), a.any(axis=0), a.any(axis=-1)),
+    "all": lambda a: (a.all(), a.all(axis=0), a.all(axis=-1)),
+}
+
+
+# spec: N2
+@pytest.mark.parametrize("name", FOLDS)
+def test_every_reduction_of_every_dtype(name):
+    f = weft.njit(FOLDS[name])
+    for letter in "?bhilBHILefdFD":
+        a = (np.arange(24).reshape(4, 6) % 7 - 2).astype(letter)
+        a[1, 2] = 3 - 5j if letter in "FD" else a[1, 2]
+        arrays = [a, a[::-1, ::2], a.T]
+        if letter in "efdFD":
+            with_nan = a.copy()
+            # In complex numbers, in the imaginary part alone.
+            with_nan[2, 3] = complex(0, np.nan) if letter in "FD" else np.nan
+            arrays.append(with_nan)
+        for x in arrays:
+            for got, expected in zip(f(x), f.py_func(x), strict=True):
+                assert type(got) is type(expected), (letter, got, expected)
+                exact = {"equal_nan": True} | ({"rtol": 1e-3} if letter == "e" else {"rtol": 1e-6})
+                assert got.dtype == expected.dtype and np.allclose(got, expected, **exact), (letter, got, expected)

@@ -69,8 +69,8 @@ fn dispatch(fold: u64, dtype: u64, lines: &Lines) {
         DType::U64 => ordered::<u64>(fold, lines),
         DType::F32 => ordered::<f32>(fold, lines),
         DType::F64 => ordered::<f64>(fold, lines),
-        DType::C64 => complex::<f32>(fold, lines),
-        DType::C128 => complex::<f64>(fold, lines),
+        DType::C64 => ordered::<Complex<f32>>(fold, lines),
+        DType::C128 => ordered::<Complex<f64>>(fold, lines),
         // Computed in f32.
         DType::F16 => {}
     }
@@ -129,7 +129,7 @@ integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 floats!(f32, f64);
 
 /// Real and imaginary part.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 #[repr(C)]
 struct Complex<T>(T, T);
 
@@ -144,6 +144,18 @@ macro_rules! complexes {
             fn times(self, other: Self) -> Self {
                 Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
             }
+        }
+        // NumPy's order: by real, then by imaginary part; nothing is beside a nan in either.
+        impl PartialOrd for Complex<$t> {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                let (real, imag) = (self.0.partial_cmp(&other.0)?, self.1.partial_cmp(&other.1)?);
+                Some(real.then(imag))
+            }
+        }
+        impl Ordered for Complex<$t> {
+            const LEAST: Self = Complex(<$t>::NEG_INFINITY, <$t>::NEG_INFINITY);
+            const MOST: Self = Complex(<$t>::INFINITY, <$t>::INFINITY);
         }
     )*};
 }
@@ -224,18 +236,6 @@ fn ordered<T: Ordered>(fold: Fold, lines: &Lines) {
         Fold::ArgMin => positions::<T>(lines, |a, b| a < b),
         Fold::ArgMax => positions::<T>(lines, |a, b| a > b),
         Fold::Any | Fold::All => {}
-    }
-}
-
-#[inline(always)]
-fn complex<T>(fold: Fold, lines: &Lines)
-where
-    Complex<T>: Item,
-{
-    match fold {
-        Fold::Sum => run::<Complex<T>, Sum>(lines),
-        Fold::Prod => run::<Complex<T>, Prod>(lines),
-        _ => {}
     }
 }
 

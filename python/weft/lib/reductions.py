@@ -88,22 +88,26 @@ def array_all(a, axis=None, out=None, keepdims=False):
     return prim.reduce("all", prim.as_dtype(as_array(a), bool), axis, keepdims)
 
 
+def position(fold, a, axis, keepdims):
+    x = as_array(a)
+    # Halves are compared as singles, which keep their order.
+    if prim.same_dtype(prim.dtype_of(x), "float16"):
+        x = prim.as_dtype(x, "float32")
+    if axis is None:
+        return prim.reduce(fold, prim.reshape(x, (-1,)), 0, False)
+    return prim.reduce(fold, x, axis, keepdims)
+
+
 @overload(np.argmin, np.ndarray.argmin)
 def array_argmin(a, axis=None, out=None, keepdims=False):
     no_out(out)
-    x = as_array(a)
-    if axis is None:
-        return prim.reduce("argmin", prim.reshape(x, (-1,)), 0, False)
-    return prim.reduce("argmin", x, axis, keepdims)
+    return position("argmin", a, axis, keepdims)
 
 
 @overload(np.argmax, np.ndarray.argmax)
 def array_argmax(a, axis=None, out=None, keepdims=False):
     no_out(out)
-    x = as_array(a)
-    if axis is None:
-        return prim.reduce("argmax", prim.reshape(x, (-1,)), 0, False)
-    return prim.reduce("argmax", x, axis, keepdims)
+    return position("argmax", a, axis, keepdims)
 
 
 def mean_kind(kind):
