@@ -7,8 +7,9 @@ is full.
 
 import random
 import resource
-import time
+import timeit
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import weft
@@ -44,16 +45,12 @@ class Contender(NamedTuple):
     settle: Callable[[], Any]
 
 
-def in_python(run: Callable[[], Any], settle: Callable[[], Any]) -> Contender:
+def in_python(call: Callable[..., Any], arguments: tuple[Any, ...], settle: Callable[[], Any]) -> Contender:
     """Calls from a Python loop, by the clock: all of them are work of this thread."""
-
-    def seconds(calls: int) -> float:
-        start = time.perf_counter()
-        for _ in range(calls):
-            run()
-        return (time.perf_counter() - start) / calls
-
-    return Contender(seconds, settle)
+    names = {f"a{i}": argument for i, argument in enumerate(arguments)}
+    # The loop of timeit has nothing but the call in it.
+    timer = timeit.Timer(f"call({', '.join(names)})", globals={"call": call} | names)
+    return Contender(lambda calls: timer.timeit(calls) / calls, settle)
 
 
 def turns(contenders: dict[str, Contender]) -> dict[str, list[float]]:
@@ -90,10 +87,10 @@ def of(device: weft.Device) -> list[Result]:
     drivers = "cuLaunchKernel with three arrays, in a loop of machine code"
     native_pool = "1 MiB from the pool and back, in a loop of machine code"
     contenders = {
-        ours: in_python(lambda: launch(a, b, c), queue.wait),
-        "launch and wait": in_python(wait, queue.wait),
+        ours: in_python(launch, (a, b, c), queue.wait),
+        "launch and wait": in_python(wait, (), queue.wait),
         "1 MiB from the pool and back, from Python": in_python(
-            lambda: weft.memory.DeviceMemory(MIB, queue=queue), queue.wait
+            partial(weft.memory.DeviceMemory, queue=queue), (MIB,), queue.wait
         ),
         native_pool: Contender(lambda calls: _core._pool_seconds(queue, MIB, calls), queue.wait),
     }
@@ -104,7 +101,7 @@ def of(device: weft.Device) -> list[Result]:
             lambda calls: kernel._driver_launch_seconds(64, (a, b, c), calls) or 0.0, queue.wait
         )
         contenders["launch of a PTX kernel with three arrays, with its event, from Python"] = in_python(
-            lambda: kernel.launch(64, (a, b, c)), queue.wait
+            kernel.launch, (64, (a, b, c)), queue.wait
         )
         contenders |= {name: in_python(*peer) for name, peer in peers()}
     samples = turns(contenders)

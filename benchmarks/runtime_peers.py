@@ -1,14 +1,15 @@
 """Launches and allocations of CuPy, Numba and Triton for `runtime.py`, where they are installed.
 
-`peers()` yields the name of each with what it runs and what ends it. One that is missing or fails is a sentence on
-stderr, not an error.
+`peers()` yields the name of each with what it calls, on what, and what ends it. One that is missing or fails is a
+sentence on stderr, not an error.
 """
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-Peer = tuple[Callable[[], Any], Callable[[], Any]]
+Peer = tuple[Callable[..., Any], tuple[Any, ...], Callable[[], Any]]
 
 MIB = 1 << 20
 LAUNCH = "launch of a kernel with three arrays, from Python"
@@ -22,8 +23,8 @@ def cupy() -> dict[str, Peer]:
     kernel = cupy.RawKernel('extern "C" __global__ void nothing(double *a, double *b, double *c) {}', "nothing")
     wait = cupy.cuda.get_current_stream().synchronize
     return {
-        f"CuPy, {LAUNCH}": (lambda: kernel((1,), (64,), (a, b, c)), wait),
-        f"CuPy, {MEMORY}": (lambda: cupy.cuda.alloc(MIB), wait),
+        f"CuPy, {LAUNCH}": (kernel, ((1,), (64,), (a, b, c)), wait),
+        f"CuPy, {MEMORY}": (cupy.cuda.alloc, (MIB,), wait),
     }
 
 
@@ -40,7 +41,7 @@ def numba() -> dict[str, Peer]:
 
     a, b, c = (cuda.to_device(np.ones(64)) for _ in range(3))
     launch = nothing[1, 64]
-    return {f"Numba, {LAUNCH}": (lambda: launch(a, b, c), cuda.synchronize)}
+    return {f"Numba, {LAUNCH}": (launch, (a, b, c), cuda.synchronize)}
 
 
 def triton() -> dict[str, Peer]:
@@ -51,8 +52,8 @@ def triton() -> dict[str, Peer]:
     a, b, c = (torch.ones(64, device="cuda", dtype=torch.float64) for _ in range(3))
     launch = gpu_triton.multiply_add[(1,)]
     return {
-        f"Triton, {LAUNCH}": (lambda: launch(a, b, c, 64, gpu_triton.BLOCK), torch.cuda.synchronize),
-        f"PyTorch, {MEMORY}": (lambda: torch.empty(MIB, dtype=torch.uint8, device="cuda"), torch.cuda.synchronize),
+        f"Triton, {LAUNCH}": (launch, (a, b, c, 64, gpu_triton.BLOCK), torch.cuda.synchronize),
+        f"PyTorch, {MEMORY}": (partial(torch.empty, dtype=torch.uint8, device="cuda"), (MIB,), torch.cuda.synchronize),
     }
 
 
@@ -60,8 +61,8 @@ def peers() -> Iterator[tuple[str, Peer]]:
     for make in (cupy, numba, triton):
         try:
             found = make()
-            for run, wait in found.values():
-                run()
+            for call, arguments, wait in found.values():
+                call(*arguments)
                 wait()
         except ImportError as error:
             print(f"{make.__name__}: left out, {error}", file=sys.stderr)

@@ -12,13 +12,14 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use weft_ir::{DType, Weak};
-use weft_runtime::Buffer;
-use weft_tensor::Tensor;
+use weft_runtime::{Buffer, Queue};
+use weft_tensor::Node;
 
 use crate::function::Function;
 use crate::key::{Key, MAX_RANK, Word};
 use crate::lists::ListArgument;
 use crate::numpy::{Api, ArrayView, read_scalar, scalar_dtype};
+use crate::specialisation::Specialisation;
 use crate::tensor::UsmNdarray;
 use crate::{errors, places};
 
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     /// The first NumPy array, by position of the argument.
     pub(crate) host_array: Option<usize>,
     /// Device arrays.
-    pub(crate) tensors: SmallVec<[TensorArgument; 2]>,
+    pub(crate) tensors: SmallVec<[TensorArgument; 4]>,
     /// Lists.
     pub(crate) lists: SmallVec<[ListArgument; 1]>,
     /// What must live as long as the call and is not an argument.
@@ -54,13 +55,23 @@ pub(crate) struct TensorArgument {
     pub(crate) value: usize,
     /// Position of its address among the slots.
     pub(crate) slot: usize,
-    /// What it stands for.
-    pub(crate) tensor: Tensor,
-    /// Its memory; nothing is pending.
-    pub(crate) buffer: Arc<Buffer>,
+    /// What it stands for; nothing is pending.
+    pub(crate) node: Arc<Node>,
+}
+
+impl TensorArgument {
+    /// Its memory.
+    pub(crate) fn buffer(&self) -> &Arc<Buffer> {
+        self.node.memory().expect("arguments are stored")
+    }
 }
 
 impl Arguments {
+    /// The queue that a specialisation runs on: data say which of several equal ones; else its own.
+    pub(crate) fn queue<'a>(&'a self, made: &'a Specialisation) -> &'a Arc<Queue> {
+        self.tensors.first().map_or(&made.queue, |t| t.node.queue())
+    }
+
     /// Reads every argument. Into a place of the caller's: this is too large to move.
     ///
     /// # Safety
@@ -291,27 +302,27 @@ impl Arguments {
         object: *mut ffi::PyObject,
         array: &UsmNdarray,
     ) -> PyResult<()> {
-        let (tensor, buffer) = array.handle_and_buffer(py)?;
-        let (shape, dtype) = (tensor.shape(), tensor.dtype());
-        self.key.push(Word::tensor(shape, dtype, places::place_id(tensor.queue())));
-        let (slot, value) = (self.slots.len(), self.values.len());
+        let node = array.stored_node(py)?;
+        let (shape, dtype) = (node.shape(), node.dtype());
+        self.key.push(Word::tensor(shape, dtype, places::place_id(node.queue())));
+        let (slot, value, rank) = (self.slots.len(), self.values.len(), shape.len());
         self.values.push(object);
-        self.slots.extend([buffer.address(), 2 * value as u64 + 1]);
-        self.slots.extend(shape.iter().map(|&n| n as u64));
-        self.slots.extend(c_strides(shape, dtype).iter().map(|&n| n as u64));
-        self.elements = self.elements.max(tensor.size());
-        self.tensors.push(TensorArgument { k, value, slot, tensor, buffer });
+        self.slots.resize(slot + 2 + 2 * rank, 0);
+        let slots = &mut self.slots[slot..];
+        slots[0] = node.memory().map_or(0, |buffer| buffer.address());
+        slots[1] = 2 * value as u64 + 1;
+        // The strides of a C-ordered array, in bytes.
+        let (mut stride, mut elements) = (dtype.size() as i64, 1);
+        for (i, &n) in shape.iter().enumerate().rev() {
+            slots[2 + i] = n as u64;
+            slots[2 + rank + i] = stride as u64;
+            stride *= n.max(1);
+            elements *= n as usize;
+        }
+        self.elements = self.elements.max(elements);
+        self.tensors.push(TensorArgument { k, value, slot, node });
         Ok(())
     }
-}
-
-/// Byte strides of a C-ordered array.
-fn c_strides(shape: &[i64], dtype: DType) -> SmallVec<[i64; 8]> {
-    let mut strides = SmallVec::from_elem(dtype.size() as i64, shape.len());
-    for i in (1..shape.len()).rev() {
-        strides[i - 1] = strides[i] * shape[i].max(1);
-    }
-    strides
 }
 
 /// Why an array is not taken, and what to pass instead. Asks NumPy nothing.

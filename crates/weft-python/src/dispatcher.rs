@@ -5,6 +5,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
+use weft_ir::Place;
 use weft_passes::infer::Door;
 
 use crate::arguments::Arguments;
@@ -69,8 +70,8 @@ impl Dispatcher {
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
-                let (key, queue) = (call.key.clone(), placement.queue(py)?);
-                let request = Request { key, door: Door::Njit, queue, home: placement.home() };
+                let (key, queue) = (call.key.clone(), placement.queue(py, &call)?);
+                let request = Request { key, door: Door::Njit, queue, home: placement.home(&call) };
                 function.add(py, compile(py, function, request)?)
             }
         };
@@ -98,8 +99,8 @@ impl Dispatcher {
     }
 
     fn compile_for_host(&self, py: Python<'_>, key: Key) -> PyResult<&Specialisation> {
-        let placement = Placement::Host;
-        let request = Request { key, door: Door::Njit, queue: placement.queue(py)?, home: placement.home() };
+        let queue = Placement::Host.queue(py, &Arguments::default())?;
+        let request = Request { key, door: Door::Njit, queue, home: Place::Host };
         Ok(self.function.add(py, compile(py, &self.function, request)?))
     }
 

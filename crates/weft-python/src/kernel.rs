@@ -47,17 +47,18 @@ struct Size {
 }
 
 impl Kernel {
-    /// Launches it, and returns the queue it went to.
+    /// Launches it, and says what `then` makes of the queue it went to.
     ///
     /// # Safety
     /// The objects are live, one for each parameter, and stay so during the call.
-    unsafe fn launch(
+    unsafe fn launch<T>(
         &self,
         py: Python<'_>,
         size: &Size,
         objects: &[*mut ffi::PyObject],
         wait_for: &[weft_hal::Event],
-    ) -> PyResult<Arc<Queue>> {
+        then: impl FnOnce(&Arc<Queue>) -> T,
+    ) -> PyResult<T> {
         let function = &self.0;
         let sizes = &size.global;
         let mut call = Arguments::default();
@@ -84,17 +85,17 @@ impl Kernel {
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
-                let (key, queue, door) = (call.key.clone(), placement.queue(py)?, Door::Kernel { dims });
-                function.add(py, compile(py, function, Request { key, door, queue, home: placement.home() })?)
+                let (key, queue, door) = (call.key.clone(), placement.queue(py, &call)?, Door::Kernel { dims });
+                function.add(py, compile(py, function, Request { key, door, queue, home: placement.home(&call) })?)
             }
         };
-        let queue = call.tensors.first().map_or(&made.queue, |t| t.tensor.queue()).clone();
         if !wait_for.is_empty() {
+            let queue = call.queue(made).clone();
             py.detach(|| queue.wait_for(wait_for)).map_err(|e| errors::from_hal(py, &e))?;
         }
         // SAFETY: passed on to the caller.
         unsafe { run::run_or_launch(py, function, made, &mut call, Some(&size.local)) }?;
-        Ok(queue)
+        Ok(then(call.queue(made)))
     }
 
     /// NumPy arrays outside a device context (spec B6).
@@ -180,16 +181,17 @@ impl Kernel {
 }
 
 impl Launcher {
-    fn bound(
+    fn bound<T>(
         &self,
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
         wait_for: &[weft_hal::Event],
-    ) -> PyResult<Arc<Queue>> {
+        then: impl FnOnce(&Arc<Queue>) -> T,
+    ) -> PyResult<T> {
         let kernel = self.kernel.get();
         let args = kernel.0.bind(args, kwargs)?;
         // SAFETY: the tuple keeps the objects alive for the launch.
-        unsafe { kernel.launch(args.py(), &self.size, &pointers(&args), wait_for) }
+        unsafe { kernel.launch(args.py(), &self.size, &pointers(&args), wait_for, then) }
     }
 }
 
@@ -197,7 +199,7 @@ impl Launcher {
 impl Launcher {
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        border(py, || self.bound(args, kwargs, &[]).map(drop))
+        border(py, || self.bound(args, kwargs, &[], |_| ()))
     }
 
     /// Launches it after some events, and returns the event of the launch. NumPy arrays hold their results on return.
@@ -207,7 +209,7 @@ impl Launcher {
         let waits = wait_list(py, wait_for)?;
         border(py, || {
             let events: Vec<weft_hal::Event> = waits.iter().map(|e| e.get().inner().clone()).collect();
-            let queue = self.bound(args, None, &events)?;
+            let queue = self.bound(args, None, &events, Arc::clone)?;
             let done = py.detach(|| queue.submit(&[], |queue, waits| queue.barrier(waits)));
             Event::new(py, done.map_err(|e| errors::from_hal(py, &e))?, waits, vec![])
         })
@@ -237,11 +239,11 @@ unsafe extern "C" fn call(
             let objects = if count == 0 { &[] } else { std::slice::from_raw_parts(args, count) };
             let kernel = launcher.kernel.get();
             border(py, || match kwnames.is_null() && kernel.0.takes(count) {
-                true => kernel.launch(py, &launcher.size, objects, &[]).map(drop),
+                true => kernel.launch(py, &launcher.size, objects, &[], |_| ()),
                 false => {
                     let names = Bound::from_borrowed_ptr_or_opt(py, kwnames);
                     let (args, kwargs) = packed(py, objects, args.wrapping_add(count), names)?;
-                    launcher.bound(&args, Some(&kwargs), &[]).map(drop)
+                    launcher.bound(&args, Some(&kwargs), &[], |_| ())
                 }
             })
         };

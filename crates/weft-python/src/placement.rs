@@ -35,7 +35,7 @@ pub(crate) enum Placement {
     /// NumPy arrays or none, inside a device context.
     Context(Arc<Queue>),
     /// Device arrays: where they live.
-    Data(Arc<Queue>),
+    Data,
 }
 
 impl Placement {
@@ -45,12 +45,12 @@ impl Placement {
         let Some(first) = call.tensors.first() else {
             return Ok(context.map_or(Placement::Host, Placement::Context));
         };
-        let queue = first.tensor.queue();
+        let queue = first.node.queue();
         if let Some(k) = call.host_array {
             return Err(mixed(py, function, k, first.k, queue));
         }
-        if call.tensors.iter().any(|t| **t.tensor.queue() != **queue) {
-            let near = call.tensors.iter().all(|t| t.tensor.queue().context() == queue.context());
+        if call.tensors.iter().any(|t| **t.node.queue() != **queue) {
+            let near = call.tensors.iter().all(|t| t.node.queue().context() == queue.context());
             if !near || !by_context(py)? {
                 return Err(apart(py, function, call));
             }
@@ -58,29 +58,30 @@ impl Placement {
         if let Some(named) = context.filter(|named| **named != **queue) {
             warn(py, function, &named, queue)?;
         }
-        Ok(Placement::Data(queue.clone()))
+        Ok(Placement::Data)
     }
 
     /// The id of the place in a dispatch key. Where data decide, their own words say it.
     pub(crate) fn id(&self) -> u32 {
         match self {
-            Placement::Host | Placement::Data(_) => 0,
+            Placement::Host | Placement::Data => 0,
             Placement::Context(queue) => places::place_id(queue),
         }
     }
 
     /// The queue of parallel work; the native one on the host.
-    pub(crate) fn queue(&self, py: Python<'_>) -> PyResult<Arc<Queue>> {
-        match self {
-            Placement::Host => weft_runtime::queue_for("native").map_err(|e| errors::from_hal(py, &e)),
-            Placement::Context(queue) | Placement::Data(queue) => Ok(queue.clone()),
+    pub(crate) fn queue(&self, py: Python<'_>, call: &Arguments) -> PyResult<Arc<Queue>> {
+        match (self, call.tensors.first()) {
+            (Placement::Context(queue), _) => Ok(queue.clone()),
+            (Placement::Data, Some(first)) => Ok(first.node.queue().clone()),
+            _ => weft_runtime::queue_for("native").map_err(|e| errors::from_hal(py, &e)),
         }
     }
 
     /// Where array arguments live, as the passes name it.
-    pub(crate) fn home(&self) -> Place {
-        match self {
-            Placement::Data(queue) if !queue.is_native() => Place::device(queue.filter()),
+    pub(crate) fn home(&self, call: &Arguments) -> Place {
+        match (self, call.tensors.first().map(|t| t.node.queue())) {
+            (Placement::Data, Some(queue)) if !queue.is_native() => Place::device(queue.filter()),
             _ => Place::Host,
         }
     }
@@ -99,10 +100,10 @@ fn mixed(py: Python<'_>, function: &Function, host: usize, other: usize, queue: 
 
 /// Arrays of different queues in one call (B3).
 fn apart(py: Python<'_>, function: &Function, call: &Arguments) -> PyErr {
-    let first = call.tensors[0].tensor.queue();
+    let first = call.tensors[0].node.queue();
     let mut message = format!("`{}` was called with arrays of different queues:", function.name);
     for argument in &call.tensors {
-        let (name, queue) = (&function.parameters[argument.k], argument.tensor.queue());
+        let (name, queue) = (&function.parameters[argument.k], argument.node.queue());
         let fix = match **queue == **first {
             true => String::new(),
             false => format!(": pass {name}.to_device({}.queue)", function.parameters[call.tensors[0].k]),

@@ -107,16 +107,21 @@ pub(crate) unsafe fn run_or_launch(
     }
     // SAFETY: passed on to the caller.
     let copied = unsafe { Copied::copy_in(py, made, call) }?;
-    // Data say which of several equal queues is used; else the context's, else the native one.
-    let queue = call.tensors.first().map_or(&made.queue, |t| t.tensor.queue());
+    let queue = call.queue(made);
     let device = !queue.is_native();
     let spans = if device && call.host_array.is_some() { host_spans(&call.values) } else { SmallVec::new() };
-    let buffers = |written: bool| -> SmallVec<[&Buffer; 4]> {
-        call.tensors.iter().filter(|t| made.written[t.value] == written).map(|t| &*t.buffer).collect()
-    };
-    let usm = call.tensors.iter().map(|t| t.buffer.kind()).min();
-    let (reads, writes) = (&buffers(false), &buffers(true));
-    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local: launch.unwrap_or_default() };
+    let (mut reads, mut writes, mut usm) = (SmallVec::<[&Buffer; 4]>::new(), SmallVec::<[&Buffer; 4]>::new(), None);
+    for argument in &call.tensors {
+        let buffer = &**argument.buffer();
+        if made.written[argument.value] {
+            writes.push(buffer)
+        } else {
+            reads.push(buffer)
+        }
+        usm = Some(usm.map_or(buffer.kind(), |least| buffer.kind().min(least)));
+    }
+    let (reads, writes, local) = (&reads, &writes, launch.unwrap_or_default());
+    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local };
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
     // A launch is over before another thread could begin, unless it has to wait.
     let short = launch.is_some() && spans.is_empty() && !made.executable.may_raise() && !queue.hal().may_be_full();
@@ -146,28 +151,24 @@ unsafe fn separate_versions(py: Python<'_>, made: &Specialisation, call: &mut Ar
         if !made.written[call.tensors[i].value] {
             continue;
         }
-        let node = call.tensors[i].tensor.node().clone();
-        let mine = call.tensors.iter().filter(|t| Arc::ptr_eq(t.tensor.node(), &node)).count();
-        // The object's own handle, those of this call, and `node`.
-        let old = &call.tensors[i].tensor;
-        let alone = Arc::strong_count(&node) <= mine + 2 && !old.is_shared();
+        let old = &call.tensors[i].node;
+        let mine = call.tensors.iter().filter(|t| Arc::ptr_eq(&t.node, old)).count();
+        // The object's own handle, and those of this call.
+        let alone = Arc::strong_count(old) <= mine + 1 && !old.is_shared();
         if alone {
             continue;
         }
+        let old = old.clone();
         let (shape, dtype, queue) = (old.shape().to_vec(), old.dtype(), old.queue().clone());
-        let (buffer, kind) = (call.tensors[i].buffer.clone(), call.tensors[i].buffer.kind());
+        let (buffer, kind) = (call.tensors[i].buffer().clone(), call.tensors[i].buffer().kind());
         let copy = py.detach(|| buffer.copy_to(Some(&queue), kind)).map_err(|e| errors::from_hal(py, &e))?;
         let version = Tensor::stored(shape, dtype, queue, copy.clone());
         // SAFETY: a live object.
         let object = unsafe { Bound::from_borrowed_ptr(py, call.values[call.tensors[i].value]) };
         *object.cast::<UsmNdarray>()?.get().tensor() = Tensor::new(version.node().clone());
         // Every argument that is this object gets the new version.
-        let same: SmallVec<[usize; 4]> =
-            (0..call.tensors.len()).filter(|&j| Arc::ptr_eq(call.tensors[j].tensor.node(), &node)).collect();
-        for j in same {
-            let argument = &mut call.tensors[j];
-            argument.tensor = Tensor::new(version.node().clone());
-            argument.buffer = copy.clone();
+        for argument in call.tensors.iter_mut().filter(|t| Arc::ptr_eq(&t.node, &old)) {
+            argument.node = version.node().clone();
             call.slots[argument.slot] = copy.address();
         }
     }

@@ -54,11 +54,17 @@ pub(crate) fn grid(sizes: &[u64], per_thread: u32, max_group: u32, info: &Device
     for (d, &n) in sizes.iter().rev().enumerate() {
         size[d.min(2)] = size[d.min(2)].saturating_mul(n);
     }
-    size[0] = size[0].div_ceil(per_thread.max(1).into());
+    if per_thread > 1 {
+        size[0] = size[0].div_ceil(per_thread.into());
+    }
     // x takes what it can use; only narrow spaces leave work-items to y and z.
     let mut left = GROUP.min(max_group).min(info.max_work_group_size).max(1);
     let (mut groups, mut local) = ([1; 3], [1; 3]);
     for d in 0..3 {
+        // Divisions are slow, and most spaces have fewer dimensions.
+        if size[d] == 1 {
+            continue;
+        }
         let most = left.min(info.max_work_item_sizes[d]).max(1);
         local[d] = u64::from(most).min(size[d].next_power_of_two()) as u32;
         left /= local[d];

@@ -44,8 +44,8 @@ pub struct Node {
     memory: OnceLock<Arc<Buffer>>,
     /// Handles outside the graph. Without any, the node need not be stored.
     holders: AtomicUsize,
-    /// One count for each node over the same memory; `None` while there is one only.
-    shared: Mutex<Option<Arc<()>>>,
+    /// One count for each node over the same memory; empty while there is one only.
+    shared: OnceLock<Arc<()>>,
 }
 
 pub(crate) enum State {
@@ -71,7 +71,7 @@ impl Node {
         state: State,
         stored: Option<Arc<Buffer>>,
     ) -> Arc<Node> {
-        let (holders, shared) = (AtomicUsize::new(0), Mutex::new(None));
+        let (holders, shared) = (AtomicUsize::new(0), OnceLock::new());
         let memory = stored.map_or_else(OnceLock::new, OnceLock::from);
         Arc::new(Node { shape, dtype, queue, usm, state: Mutex::new(state), memory, holders, shared })
     }
@@ -106,8 +106,29 @@ impl Node {
         drop(old);
     }
 
-    fn shared(&self) -> MutexGuard<'_, Option<Arc<()>>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Sizes.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where it lives.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
+    /// Its memory, where nothing is pending.
+    pub fn memory(&self) -> Option<&Arc<Buffer>> {
+        self.memory.get()
+    }
+
+    /// Whether another node has the same memory: whoever writes it takes a copy first.
+    pub fn is_shared(&self) -> bool {
+        self.shared.get().is_some_and(|token| Arc::strong_count(token) > 1)
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -197,14 +218,9 @@ impl Tensor {
     /// The same memory on another queue of its context.
     pub(crate) fn seen_from(&self, queue: &Arc<Queue>) -> Result<Tensor, TensorError> {
         let moved = Tensor::stored(self.0.shape.clone(), self.0.dtype, queue.clone(), self.buffer()?);
-        let token = self.0.shared().get_or_insert_default().clone();
-        *moved.0.shared() = Some(token);
+        let token = self.0.shared.get_or_init(Arc::default).clone();
+        let _ = moved.0.shared.set(token);
         Ok(moved)
-    }
-
-    /// Whether another tensor has the same memory: whoever writes it takes a copy first.
-    pub fn is_shared(&self) -> bool {
-        self.0.shared().as_ref().is_some_and(|token| Arc::strong_count(token) > 1)
     }
 }
 

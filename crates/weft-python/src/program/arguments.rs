@@ -316,7 +316,7 @@ fn own_version(object: &Bound<'_, UsmNdarray>) -> PyResult<Arc<Buffer>> {
     let buffer = object.get().buffer(py)?;
     let tensor = object.get().handle();
     // The object's own handle, and `tensor`.
-    if Arc::strong_count(tensor.node()) <= 2 && !tensor.is_shared() {
+    if Arc::strong_count(tensor.node()) <= 2 && !tensor.node().is_shared() {
         return Ok(buffer);
     }
     let copy = py.detach(|| buffer.copy_to(Some(tensor.queue()), buffer.kind()));

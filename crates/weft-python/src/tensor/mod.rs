@@ -45,16 +45,14 @@ impl UsmNdarray {
         Tensor::new(self.tensor().node().clone())
     }
 
-    /// A second handle and its memory; runs what is pending, without the GIL.
-    pub(crate) fn handle_and_buffer(&self, py: Python<'_>) -> PyResult<(Tensor, Arc<Buffer>)> {
-        let own = self.tensor();
-        let tensor = Tensor::new(own.node().clone());
-        drop(own);
-        let buffer = match tensor.memory() {
-            Some(buffer) => buffer,
-            None => py.detach(|| tensor.buffer()).map_err(|e| from_tensor(py, &e))?,
-        };
-        Ok((tensor, buffer))
+    /// What it stands for, stored; runs what is pending, without the GIL.
+    pub(crate) fn stored_node(&self, py: Python<'_>) -> PyResult<Arc<Node>> {
+        let node = self.tensor().node().clone();
+        if node.memory().is_none() {
+            let tensor = Tensor::new(node.clone());
+            py.detach(|| tensor.buffer()).map_err(|e| from_tensor(py, &e))?;
+        }
+        Ok(node)
     }
 
     /// Its memory; runs what is pending, without the GIL.
