@@ -16,6 +16,7 @@ unsafe extern "C" {
 /// The address of a helper.
 pub(crate) fn address(name: &str) -> Option<u64> {
     Some(match name {
+        "weft_copy" => crate::copy::copy as *const () as u64,
         "weft_reduce" => crate::reduce::reduce as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,

@@ -28,6 +28,7 @@
 
 pub mod abi;
 mod compile;
+mod copy;
 pub mod error;
 mod helpers;
 mod libc_shim;

@@ -254,6 +254,13 @@ impl<'m> Frame<'m> {
             }
             Op::Call { function } => self.called(id, function)?,
             Op::NtElementwise => self.elementwise(id)?,
+            Op::NtInto => match self.region(data.regions[0], vec![])? {
+                Flow::Yield(values) if values.len() == 1 => {
+                    crate::nt::copy(self.operand(id, 0)?.array()?, &values[0])?;
+                    vec![]
+                }
+                _ => return Err(Failure::fault("an nt.into yields no array")),
+            },
             Op::EnvRegion { .. } => match self.region(data.regions[0], self.operands(&data.operands)?)? {
                 Flow::Yield(values) => values,
                 _ => return Err(Failure::fault("an env.region is left from inside")),
@@ -510,6 +517,21 @@ impl<'m> Frame<'m> {
                         |i: usize| from.memory.load(from.offset + k * in_step + i as i64 * stride, from.dtype);
                     let v = crate::nt::reduce_line(*fold, n as usize, from.dtype, fastest, &mut get)?;
                     to.memory.store(to.offset + k * out_step, v)?;
+                }
+                vec![]
+            }
+            Op::MemCopy { rank } => {
+                let (to, from) = (pointer(0)?, pointer(1)?);
+                let words = (2..2 + 3 * *rank as usize).map(|i| self.operand(id, i).and_then(Value::int));
+                let words = words.collect::<Done<Vec<i64>>>()?;
+                let parts: Vec<&[i64]> = words.chunks(*rank as usize).collect();
+                let at = |index: &[i64], strides: &[i64]| index.iter().zip(strides).map(|(i, s)| i * s).sum::<i64>();
+                for index in indices(parts.first().unwrap_or(&&[][..])) {
+                    let (there, here) = match parts[..] {
+                        [_, to, from] => (at(&index, to), at(&index, from)),
+                        _ => (0, 0),
+                    };
+                    to.memory.store(to.offset + there, from.memory.load(from.offset + here, from.dtype)?)?;
                 }
                 vec![]
             }

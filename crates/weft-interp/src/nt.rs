@@ -1,7 +1,7 @@
 //! Whole-array ops, and transfers between places.
 
 use crate::array::{Array, indices, strides_of};
-use crate::exec::{Flow, Frame};
+use crate::exec::{Done, Flow, Frame};
 use crate::scalar::{Scalar, binary, compare};
 use crate::value::{Failure, Value};
 use weft_ir::attr::{Access, CmpOp, Const, Fold};
@@ -172,17 +172,7 @@ impl<'m> Frame<'m> {
                 vec![Value::Array(a)]
             }
             Op::NtCopy => {
-                let to = self.operand(id, 0)?.array()?;
-                let values = match self.operand(id, 1)? {
-                    Value::Array(from) if from.shape != to.shape => {
-                        return Err(Failure::fault(format!("{:?} copied into {:?}", from.shape, to.shape)));
-                    }
-                    Value::Array(from) => from.elements()?,
-                    v => vec![v.scalar()?; indices(&to.shape).count()],
-                };
-                for (index, v) in indices(&to.shape).zip(values) {
-                    to.store(&index, v)?;
-                }
+                copy(self.operand(id, 0)?.array()?, self.operand(id, 1)?)?;
                 vec![]
             }
             Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],
@@ -254,4 +244,19 @@ pub(crate) fn reduce_line(
         true => reduce::along(n, dtype.size(), &identity, get, &mut combine),
         false => reduce::across(n, &identity, get, &mut combine),
     }
+}
+
+/// Writes values, an array of the same sizes or one scalar, into an array: all are read before the first is written.
+pub(crate) fn copy(to: &Array, values: &Value) -> Done<()> {
+    let values = match values {
+        Value::Array(from) if from.shape != to.shape => {
+            return Err(Failure::fault(format!("{:?} copied into {:?}", from.shape, to.shape)));
+        }
+        Value::Array(from) => from.elements()?,
+        v => vec![v.scalar()?; indices(&to.shape).count()],
+    };
+    for (index, v) in indices(&to.shape).zip(values) {
+        to.store(&index, v)?;
+    }
+    Ok(())
 }

@@ -290,7 +290,8 @@ ops! {
     /// are not walked along stay at their start.
     NtView "nt.view" { axes: Vec<i32> }: (1+) -> 1, regions 0, pure;
     /// The array seen with the sizes of the result type, of which it may have fewer: sizes that are 1 at run time
-    /// repeat, others must agree or `site` is raised with the sizes of operands 1….
+    /// repeat, others must agree or `site` is raised with the sizes of operands 1…. If the result's layout has no room for
+    /// repeated elements, it is then an array of its own.
     NtExpand "nt.expand" { site: u32 }: (1+) -> 1, regions 0, may_raise;
     /// A C-ordered array's elements in other sizes, of which there are as many.
     NtReshape "nt.reshape": 1 -> 1, regions 0, pure;
@@ -304,6 +305,9 @@ ops! {
     /// Writes every element: operands are the array written and the values, an array of the same sizes or one scalar.
     /// All values are read before the first is written.
     NtCopy "nt.copy": 2 -> 0, regions 0, reads writes;
+    /// Writes the array that the region yields into operand 0, as `nt.copy` does. What computes that array stands in the region:
+    /// its elements may be computed where they go.
+    NtInto "nt.into": 1 -> 0, regions 1, reads writes;
     /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left.
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
 
@@ -409,6 +413,9 @@ ops! {
     /// `m` reductions of `n` elements each: operands are the elements, the results, `n`, the bytes from one element to the next,
     /// `m`, and the bytes from one reduction's elements and results to the next one's. The order is that of [`crate::reduce`].
     MemReduce "mem.reduce" { fold: Fold }: 7 -> 0, regions 0, reads writes;
+    /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written
+    /// and those read. The two do not overlap.
+    MemCopy "mem.copy" { rank: u32 }: (2+) -> 0, regions 0, reads writes;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

@@ -69,7 +69,7 @@ pub fn fold(f: &mut Func) {
                     _ => {}
                 }
             }
-            Op::NtRefine { .. } => {
+            Op::NtRefine { .. } | Op::NtExpand { .. } => {
                 for i in 1..f.op(id).operands.len() {
                     let v = f.op(id).operands[i];
                     f.ops[id.index()].operands[i] = same_shape_input(f, &defs, v);
@@ -134,7 +134,7 @@ fn cast_const(value: &Const, ty: &Type) -> Option<Const> {
 // ---- refinements -----------------------------------------------------------------------------
 
 /// `refine(elementwise(y))` becomes `elementwise(refine(y))`, where the elementwise result has no other use and
-/// one of its inputs has exactly its sizes (so that the message shows the same shapes).
+/// one of its inputs has exactly its sizes (so that the message shows the same shapes). So does `expand`.
 pub fn push_refines(f: &mut Func) {
     let mut regions = vec![f.body];
     f.walk(&mut |op| regions.extend(f.op(op).regions.iter().copied()));
@@ -148,22 +148,27 @@ fn push_one(f: &mut Func, region: RegionId) -> bool {
     let uses = f.use_counts();
     let found = f.region(region).ops.iter().copied().enumerate().find_map(|(at, id)| {
         let data = f.op(id);
-        let Op::NtRefine { site } = data.op else { return None };
+        let (Op::NtRefine { .. } | Op::NtExpand { .. }) = data.op else { return None };
         let producer = defs[data.operands[0].index()]?;
         let p = f.op(producer);
-        let alone = p.op == Op::NtElementwise && p.results.len() == 1 && uses[data.operands[0].index()] == 1;
+        let mentioned = data.operands.iter().filter(|v| **v == data.operands[0]).count() as u32;
+        let alone = p.op == Op::NtElementwise && p.results.len() == 1 && uses[data.operands[0].index()] == mentioned;
         let from = f.region(region).ops[..at].iter().position(|&op| op == producer)?;
         // The producer moves down to here: nothing between may write what it reads.
         let quiet = |&op: &OpId| !f.effects(op).writes || matches!(f.op(op).op, Op::ShapeBind { .. });
         let here = !f.effects(producer).may_raise && f.region(region).ops[from..at].iter().all(quiet);
         let changes = dims(f, data.operands[0]) != dims(f, data.results[0]);
         let shown = input_with_dims(f, producer, dims(f, data.operands[0]))?;
-        (alone && here && changes).then_some((at, id, site, producer, shown))
+        (alone && here && changes).then_some((at, id, producer, shown))
     });
-    let Some((at, refine, site, producer, shown)) = found else { return false };
+    let Some((at, refine, producer, shown)) = found else { return false };
+    let op = f.op(refine).op.clone();
     let old_dims = dims(f, f.op(refine).operands[0]).to_vec();
     let new_dims = dims(f, f.op(refine).results[0]).to_vec();
-    let message: Vec<ValueId> = f.op(refine).operands[1..].to_vec();
+    let added = new_dims.len() - old_dims.len();
+    let computed = f.op(refine).operands[0];
+    let message: Vec<ValueId> =
+        f.op(refine).operands[1..].iter().map(|&v| if v == computed { shown } else { v }).collect();
     let mut p = f.op(producer).clone();
     // The refinements stand where the one refinement stood; ops appended here are moved into place below.
     let tail = f.region(region).ops.len();
@@ -175,8 +180,13 @@ fn push_one(f: &mut Func, region: RegionId) -> bool {
         let Some(t) = f.ty(input).as_tensor() else { continue };
         let skip = old_dims.len() - t.rank();
         let pairs = t.dims.iter().enumerate();
-        let better: Vec<Dim> =
-            pairs.map(|(k, &d)| if d == old_dims[skip + k] { new_dims[skip + k] } else { d }).collect();
+        // What is surely 1 repeats anyway.
+        let better: Vec<Dim> = pairs
+            .map(|(k, &d)| match d == old_dims[skip + k] && d != Dim::Const(1) {
+                true => new_dims[added + skip + k],
+                false => d,
+            })
+            .collect();
         if better == t.dims || refined.contains_key(&input) {
             continue;
         }
@@ -185,7 +195,7 @@ fn push_one(f: &mut Func, region: RegionId) -> bool {
         b.span = b.func.op(refine).span;
         let mut operands = vec![input];
         operands.extend(&message);
-        let v = b.value(Op::NtRefine { site }, &operands, ty);
+        let v = b.value(op.clone(), &operands, ty);
         refined.insert(input, v);
     }
     for o in &mut p.operands {

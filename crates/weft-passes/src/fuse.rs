@@ -7,7 +7,7 @@
 //! and nothing moves up past a possible `return`. Two groups over one iteration space (equal sizes, by symbol) merge
 //! when one uses the other's result, or when both read an array; never when an op outside would have to run between
 //! them. A cheap producer over a smaller space is recomputed in its consumers instead of stored. Scalar constants
-//! move into bodies.
+//! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`).
 
 use crate::{PassCx, canon};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,13 +27,19 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
     for f in m.funcs.iter_mut().filter(|f| !f.kernel) {
         canon::cse(f);
         canon::dce(f);
-        let mut regions = vec![f.body];
+        // `x[i:j] += y` ends by writing the slice into itself.
+        let idle = |o: &OpData| o.op == Op::NtCopy && o.operands[0] == o.operands[1];
+        let ops = &f.ops;
+        f.regions.iter_mut().for_each(|region| region.ops.retain(|&op| !idle(&ops[op.index()])));
+        let mut regions = vec![(f.body, true)];
         f.walk(&mut |op| {
-            if f.op(op).op != Op::NtElementwise {
-                regions.extend(f.op(op).regions.iter().copied());
+            let op = f.op(op);
+            if op.op != Op::NtElementwise {
+                let host = !matches!(&op.op, Op::EnvRegion { at } if !at.is_host());
+                regions.extend(op.regions.iter().map(|&r| (r, host)));
             }
         });
-        for region in regions {
+        for (region, host) in regions {
             sink_constants(f, region);
             merge(f, region, false);
             while recompute(f, region) {
@@ -41,6 +47,9 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
             }
             // Siblings last: what one of them stores is no longer cheap to recompute.
             merge(f, region, true);
+            if host {
+                store_in_place(f, region);
+            }
         }
         canon::cse(f);
         canon::dce(f);
@@ -435,6 +444,71 @@ fn broadcast_into(f: &mut Func, p: OpId, c: OpId) -> OpId {
     new.regions = vec![region].into();
     f.ops.push(new);
     OpId((f.ops.len() - 1) as u32)
+}
+
+// ---- results that go into another array ------------------------------------------------------
+
+/// Puts ops whose result is only copied into another array, broadcast or not, into an `nt.into` in the copy's place.
+fn store_in_place(f: &mut Func, region: RegionId) {
+    let uses = f.use_counts();
+    let mut ops = f.region(region).ops.clone();
+    let mut at = 0;
+    while at < ops.len() {
+        let Some(moved) = computed_there(f, &ops, at, &uses) else {
+            at += 1;
+            continue;
+        };
+        let data = f.op(ops[at]).clone();
+        let inner = f.new_region();
+        f.regions[inner.index()].ops = moved.clone();
+        Builder { func: f, region: inner, span: data.span }.effect(Op::Yield, &[data.operands[1]]);
+        let into = &mut f.ops[ops[at].index()];
+        into.op = Op::NtInto;
+        into.operands.truncate(1);
+        into.regions = vec![inner].into();
+        ops.retain(|op| !moved.contains(op));
+        at = at + 1 - moved.len();
+    }
+    f.regions[region.index()].ops = ops;
+}
+
+/// The ops that compute what the `nt.copy` at a position of a block writes, if they can stand in its place: an elementwise op
+/// and maybe the op that gives its result the sizes of the array written.
+fn computed_there(f: &Func, ops: &[OpId], at: usize, uses: &[u32]) -> Option<Vec<OpId>> {
+    let copy = f.op(ops[at]);
+    let before = &ops[..at];
+    let defines = |v: ValueId| before.iter().rposition(|&op| f.op(op).results.first() == Some(&v));
+    if copy.op != Op::NtCopy {
+        return None;
+    }
+    let mut value = copy.operands[1];
+    let mut moved = vec![];
+    let mut first = defines(value)?;
+    if let Op::NtExpand { .. } = f.op(ops[first]).op {
+        let source = f.op(ops[first]).operands[0];
+        let (have, want) = (canon::dims(f, source), canon::dims(f, value));
+        let repeats = have.iter().zip(want).any(|(have, want)| *have == Dim::Const(1) && have != want);
+        if uses[value.index()] != 1 || have.len() != want.len() || repeats {
+            return None;
+        }
+        moved.push(ops[first]);
+        value = source;
+        first = defines(value)?;
+    }
+    let producer = ops[first];
+    let mentioned = moved.iter().chain([&ops[at]]).flat_map(|&op| &f.op(op).operands).filter(|&&v| v == value).count();
+    let alone =
+        is_elementwise(f, producer) && f.op(producer).results.len() == 1 && uses[value.index()] == mentioned as u32;
+    // It moves down to the copy: what it reads must not change on the way, nor a raise come out of order.
+    let quiet = before[first + 1..].iter().filter(|op| !moved.contains(op)).all(|&op| {
+        let e = f.effects(op);
+        matches!(f.op(op).op, Op::ShapeBind { .. }) || !(e.writes || e.may_raise || e.exits)
+    });
+    if !alone || !quiet || f.effects(producer).may_raise {
+        return None;
+    }
+    moved.insert(0, producer);
+    Some(moved)
 }
 
 /// Scalar operands that are constants become constants of the body: nothing to pass, and code sees the number.

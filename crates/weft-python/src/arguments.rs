@@ -16,7 +16,7 @@ use weft_runtime::{Buffer, Queue};
 use weft_tensor::Node;
 
 use crate::function::Function;
-use crate::key::{Key, MAX_RANK, Word};
+use crate::key::{Alike, Key, MAX_RANK, Word};
 use crate::lists::ListArgument;
 use crate::numpy::{Api, ArrayView, read_scalar, scalar_dtype};
 use crate::specialisation::Specialisation;
@@ -35,6 +35,8 @@ pub(crate) struct Arguments {
     pub(crate) slots: SmallVec<[u64; 64]>,
     /// The object of each value.
     pub(crate) values: SmallVec<[*mut ffi::PyObject; 8]>,
+    /// Which sizes are equal.
+    pub(crate) alike: Alike,
     /// Elements of the largest array.
     pub(crate) elements: usize,
     /// The first NumPy array, by position of the argument.
@@ -235,6 +237,7 @@ impl Arguments {
             }
             self.slots.set_len(at + 2 + 2 * rank);
         }
+        self.alike.add(&self.slots, at + 2, rank);
         self.elements = self.elements.max(elements);
         if self.host_array.is_none() {
             self.host_array = Some(k);
@@ -319,6 +322,7 @@ impl Arguments {
             stride *= n.max(1);
             elements *= n as usize;
         }
+        self.alike.add(&self.slots, slot + 2, rank);
         self.elements = self.elements.max(elements);
         self.tensors.push(TensorArgument { k, value, slot, node });
         Ok(())

@@ -130,7 +130,7 @@ fn parameters<'py>(
     request: &Request,
     names: &mut Names<'_, 'py>,
 ) -> PyResult<Vec<Param>> {
-    let mut words = Words { rest: &request.key, next: 0, place: &request.home };
+    let mut words = Words::new(&request.key, &request.home);
     let mut failed = None;
     let mut constant = |number: u32| {
         let param = function.constants.get(number, |constant| match constant {
@@ -165,7 +165,8 @@ fn written(entry: &Func) -> Vec<bool> {
     entry.walk(&mut |id| {
         let data = entry.op(id);
         match &data.op {
-            Op::NtStore { .. } | Op::NtCopy => stored.extend(data.operands.get(1)),
+            Op::NtStore { .. } => stored.extend(data.operands.get(1)),
+            Op::NtCopy | Op::NtInto => stored.extend(data.operands.first()),
             Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtReshape => {
                 same.push((data.results[0], data.operands[0]));
             }

@@ -66,11 +66,11 @@ impl Dispatcher {
         // SAFETY: passed on to the caller.
         unsafe { call.read(py, objects, function) }?;
         let placement = self.settle(py, Placement::of(py, function, &call)?)?;
-        call.key.push(Word::context(placement.id()));
+        call.key.push(Word::context(placement.id()).sized(call.alike));
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
-                let (key, queue) = (call.key.clone(), placement.queue(py, &call)?);
+                let (key, queue) = (function.key_for(&call.key), placement.queue(py, &call)?);
                 let request = Request { key, door: Door::Njit, queue, home: placement.home(&call) };
                 function.add(py, compile(py, function, request)?)
             }
@@ -92,7 +92,7 @@ impl Dispatcher {
         if !unsafe { call.read_plain(objects) } || context::current(py).is_ok_and(|c| c.is_some()) {
             return None;
         }
-        call.key.push(Word::context(0));
+        call.key.push(Word::context(0).sized(call.alike));
         let made = function.find(py, &call.key).filter(|made| made.native && made.guards.hidden.is_empty())?;
         // SAFETY: passed on to the caller.
         Some((unsafe { run::run_on_host(py, function, made, &mut call) }, made))
@@ -210,7 +210,14 @@ impl Dispatcher {
     /// The parameter types of each specialisation.
     #[getter]
     fn signatures(&self) -> Vec<String> {
-        self.function.in_order().iter().map(|s| s.signature()).collect()
+        let mut found: Vec<String> = vec![];
+        for signature in self.function.in_order().iter().map(|s| s.signature()) {
+            // Code for other sizes has the same.
+            if !found.contains(&signature) {
+                found.push(signature);
+            }
+        }
+        found
     }
 
     /// The text of a compiler stage of the last used specialisation, or of the one with that index.
@@ -224,7 +231,7 @@ impl Dispatcher {
         border(py, || {
             let mut key = Key::new();
             arguments.iter().try_for_each(|described| push_words(&mut key, described))?;
-            key.push(Word::context(0));
+            key.push(Word::context(0).general());
             let made = match self.function.find(py, &key) {
                 Some(made) => made,
                 None => self.compile_for_host(py, key)?,
@@ -238,7 +245,7 @@ impl Dispatcher {
         let made = self.function.in_order();
         self.function.forget();
         // What ran on a device is compiled when it is called there again.
-        let keys = made.iter().filter(|s| s.native && s.key.last() == Some(&Word::context(0)));
+        let keys = made.iter().filter(|s| s.native && s.key.last().is_some_and(|last| last.is_of_host()));
         border(py, || keys.map(|s| s.key.clone()).try_for_each(|key| self.compile_for_host(py, key).map(drop)))
     }
 

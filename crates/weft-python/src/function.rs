@@ -9,8 +9,11 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::constants::Constants;
 use crate::guards::Numbers;
-use crate::key::Word;
+use crate::key::{Key, Word};
 use crate::specialisation::Specialisation;
+
+/// Patterns of equal sizes that a function is compiled for, for one kind of arguments.
+const PATTERNS: usize = 2;
 
 /// A decorated function.
 pub(crate) struct Function {
@@ -112,7 +115,7 @@ impl Function {
     fn find_other(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
         // Checking guards may run Python code: not under the lock.
         let fitting: Vec<*const Specialisation> =
-            self.all().iter().rev().filter(|s| s.key.as_slice() == key).map(Arc::as_ptr).collect();
+            self.all().iter().rev().filter(|s| s.is_for(key)).map(Arc::as_ptr).collect();
         for pointer in fitting {
             // SAFETY: no specialisation goes before the function does.
             let found = unsafe { &*pointer };
@@ -122,6 +125,22 @@ impl Function {
             }
         }
         None
+    }
+
+    /// The key to compile for, for a call that nothing serves yet: with its pattern of equal sizes, or, after a few of them, for
+    /// any sizes.
+    pub(crate) fn key_for(&self, call: &Key) -> Key {
+        let mut key = call.clone();
+        let Some((last, arguments)) = key.split_last_mut() else { return key };
+        let general = last.general();
+        let other = |s: &&Arc<Specialisation>| {
+            let (own, rest) = s.key.split_last().map_or((None, &[][..]), |(own, rest)| (Some(own.general()), rest));
+            !s.is_retired() && own == Some(general) && rest == arguments
+        };
+        if self.all().iter().filter(other).count() >= PATTERNS {
+            *last = general;
+        }
+        key
     }
 
     /// Adds a specialisation, as the last used. Compiling lets other threads run: if one of them was faster with the same,

@@ -4,6 +4,9 @@
 //! up is a comparison of bytes, and what an argument is can be read back from its words alone. A tuple is a word with
 //! its length, followed by the words of its parts. What a word cannot hold (a function, a string) is a number in the
 //! function's own table ([`crate::constants`]).
+//!
+//! The last word also says which sizes are equal ([`Alike`]): code for arrays that go together needs no checks that they do,
+//! and its loops fuse. After a few such patterns of one function, code for any sizes serves all further ones.
 
 use smallvec::SmallVec;
 use weft_ir::attr::Const;
@@ -38,6 +41,10 @@ const LAYOUT: u32 = 14; // 2 bits
 const READONLY: u32 = 16; // 1 bit
 const PLACE: u32 = 17; // 15 bits: 0 is the host, else a queue's id
 const UNITS: u32 = 32; // 32 bits; of tuples the length, of constants the number
+
+/// In the last word: the code is for any sizes.
+const GENERAL: u64 = 1 << DTYPE;
+const PATTERN: u64 = 0xffff_ffff << UNITS | GENERAL;
 
 const WEAKS: [Weak; 5] = [Weak::None, Weak::Bool, Weak::Int, Weak::Float, Weak::Complex];
 
@@ -110,6 +117,27 @@ impl Word {
         Word(CONTEXT | u64::from(id) << PLACE)
     }
 
+    /// The last word of a call whose sizes are equal as this pattern says.
+    pub(crate) fn sized(self, alike: Alike) -> Word {
+        Word(self.0 | u64::from(alike.pattern) << UNITS)
+    }
+
+    /// The last word of code for any sizes.
+    pub(crate) fn general(self) -> Word {
+        Word(self.0 & !PATTERN | GENERAL)
+    }
+
+    /// Whether this is the last word of calls and code for the host.
+    pub(crate) fn is_of_host(self) -> bool {
+        self.0 & !PATTERN == Word::context(0).0
+    }
+
+    /// Whether code with this last word serves a call with that one.
+    #[inline]
+    pub(crate) fn serves(self, call: Word) -> bool {
+        self == call || (self.0 & GENERAL != 0 && self.0 & !PATTERN == call.0 & !PATTERN)
+    }
+
     /// The open device context of a kernel launch of so many dimensions.
     pub(crate) fn launch(id: u32, dims: u32) -> Word {
         Word(Word::context(id).0 | u64::from(dims) << RANK)
@@ -146,16 +174,73 @@ impl Word {
     }
 }
 
-/// Reads the words of a key back, one argument after the other.
-pub(crate) struct Words<'a> {
-    pub(crate) rest: &'a [Word],
-    /// The next symbol of a size.
-    pub(crate) next: u32,
-    /// Where arrays live.
-    pub(crate) place: &'a Place,
+/// Which sizes of the arguments are equal. The first array of each rank leads: every later one of that rank has a bit for each
+/// of its axes, set where its size is the leader's (and not 1, which the array's word says).
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Alike {
+    pattern: u32,
+    bits: u32,
+    /// For ranks 1 to 4, where the leader's sizes are among the slots, plus one.
+    leaders: [u32; 4],
 }
 
-impl Words<'_> {
+impl Alike {
+    /// Adds an array whose sizes are at a place among the slots.
+    #[inline]
+    pub(crate) fn add(&mut self, slots: &[u64], at: usize, rank: usize) {
+        let Some(leader) = self.leaders.get_mut(rank.wrapping_sub(1)) else { return };
+        if *leader == 0 {
+            *leader = at as u32 + 1;
+            return;
+        }
+        let first = *leader as usize - 1;
+        for k in 0..rank {
+            let equal = slots[at + k] == slots[first + k] && slots[at + k] != 1;
+            if self.bits < u32::BITS {
+                self.pattern |= u32::from(equal) << self.bits;
+                self.bits += 1;
+            }
+        }
+    }
+}
+
+/// Reads the words of a key back, one argument after the other.
+pub(crate) struct Words<'a> {
+    rest: &'a [Word],
+    /// The next symbol of a size.
+    next: u32,
+    /// Where arrays live.
+    place: &'a Place,
+    /// The pattern of equal sizes that is left, and the sizes of the leaders.
+    pattern: u32,
+    leaders: [Vec<Dim>; 4],
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(key: &'a Key, place: &'a Place) -> Words<'a> {
+        let pattern = key.last().map_or(0, |last| last.bits(UNITS, 32) as u32);
+        Words { rest: key, next: 0, place, pattern, leaders: Default::default() }
+    }
+
+    /// The type of an array or number. Sizes that are equal have one symbol.
+    fn ty(&mut self, word: Word) -> Type {
+        let ty = word.ty(&mut self.next, self.place);
+        let Some(t) = ty.as_tensor() else { return ty };
+        let Some(leader) = self.leaders.get_mut(t.rank().wrapping_sub(1)) else { return ty };
+        if leader.is_empty() {
+            leader.clone_from(&t.dims);
+            return ty;
+        }
+        let mut dims = t.dims.clone();
+        for (dim, &known) in dims.iter_mut().zip(&*leader) {
+            if self.pattern & 1 == 1 {
+                *dim = known;
+            }
+            self.pattern >>= 1;
+        }
+        Type::tensor(TensorType { dims, ..t.clone() })
+    }
+
     /// What the next argument is. `constant` says what a number in the function's table stands for.
     pub(crate) fn param(&mut self, constant: &mut dyn FnMut(u32) -> Option<Param>) -> Option<Param> {
         let (&word, rest) = self.rest.split_first()?;
@@ -166,10 +251,16 @@ impl Words<'_> {
                 Param::Tuple(parts.collect::<Option<_>>()?)
             }
             LIST if word.bits(UNITS, 32) == 0 => Param::List(None),
-            LIST => Param::List(Some(Box::new(self.param(constant)?))),
+            LIST => {
+                // The sizes of arrays in lists are not compared.
+                let outer = (std::mem::take(&mut self.pattern), std::mem::take(&mut self.leaders));
+                let item = self.param(constant)?;
+                (self.pattern, self.leaders) = outer;
+                Param::List(Some(Box::new(item)))
+            }
             CONSTANT => constant(word.bits(UNITS, 32) as u32)?,
             _ if word == Word::weak(Weak::None) => Param::Const(Const::None),
-            _ => Param::Value(word.ty(&mut self.next, self.place)),
+            _ => Param::Value(self.ty(word)),
         })
     }
 }

@@ -54,7 +54,16 @@ impl Specialisation {
     /// Whether it is the one for a call with this key, now.
     #[inline]
     pub(crate) fn serves(&self, py: Python<'_>, key: &[Word]) -> bool {
-        self.key.as_slice() == key && self.guards.hold(py) && !self.is_retired()
+        self.is_for(key) && self.guards.hold(py) && !self.is_retired()
+    }
+
+    /// Whether it was compiled for calls with this key.
+    #[inline]
+    pub(crate) fn is_for(&self, key: &[Word]) -> bool {
+        let (Some((own, arguments)), Some((last, given))) = (self.key.split_last(), key.split_last()) else {
+            return false;
+        };
+        own.serves(*last) && arguments == given
     }
 
     /// Lets no further call use it.

@@ -67,6 +67,24 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
+    /// `mem.copy`: a call of the routine that all code shares.
+    pub(crate) fn copy(&mut self, data: &OpData, rank: u32) -> Result<()> {
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("`mem.copy` needs a pointer", data.span));
+        };
+        if self.unit.target != Target::Native {
+            return Err(malformed("a copy inside a kernel", data.span));
+        }
+        let words = self.words(&self.operands(data)?);
+        let cx = self.b.context;
+        let ty = cx.function(cx.void(), &[cx.int(64), cx.int(64), cx.ptr(0)]);
+        let f = self.unit.module.find("weft_copy");
+        let f = f.unwrap_or_else(|| self.unit.module.function("weft_copy", ty, Linkage::External));
+        let args = [self.b.i64(d.size() as u64), self.b.i64(rank.into()), words];
+        self.b.call(ty, f, &args);
+        Ok(())
+    }
+
     /// Marks a memory access as one of the parallel loops around it.
     fn in_groups(&self, access: Value) {
         match self.groups[..] {

@@ -179,6 +179,14 @@ impl Rule<'_> {
                 let words = self.data.operands[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "a number or step is no i64")
             }
+            Op::MemCopy { rank } => {
+                let (to, _) = pointer(self.operand(0))?;
+                let (from, _) = pointer(self.operand(1))?;
+                self.ensure(10, to == from, "the dtypes differ")?;
+                self.ensure(10, ins.len() == 2 + 3 * *rank as usize, "not a size and two strides per dimension")?;
+                let words = ins[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words, "sizes and strides are i64")
+            }
             Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
             Op::MemNeed { at, rank, .. } => {
                 let (dtype, _) = pointer(self.operand(0))?;

@@ -279,6 +279,8 @@ impl<'f> Rule<'f> {
         let want: Vec<Type> = match holder.op {
             Op::ScfLoop => self.types(&holder.operands).into_iter().cloned().collect(),
             Op::PyGenerator => vec![],
+            // What fits the array written is a rule of the op.
+            Op::NtInto => return self.ensure(1, found.len() == 1, "yields not one array"),
             Op::NtElementwise => results.iter().filter_map(|t| t.as_tensor()).map(|t| Type::Num(t.dtype)).collect(),
             _ => results.into_iter().cloned().collect(),
         };
@@ -364,6 +366,16 @@ impl<'f> Rule<'f> {
                 }
                 let from = self.tensor(14, self.operand(1))?;
                 self.ensure(14, from.dims == to.dims && from.dtype == to.dtype, "sizes or dtypes differ")
+            }
+            NtInto => {
+                let to = self.tensor(14, self.operand(0))?;
+                self.ensure(14, !to.readonly, "the array is read-only")?;
+                self.region_args(0, &[])?;
+                let last = self.f.region(self.data.regions[0]).ops.last();
+                let yielded = last.and_then(|&op| self.f.op(op).operands.first());
+                let from = yielded.and_then(|&v| self.f.ty(v).as_tensor());
+                let fits = from.is_some_and(|from| from.dims == to.dims && from.dtype == to.dtype);
+                self.ensure(14, fits, "sizes or dtypes differ")
             }
             NtReduce { axes, .. } => {
                 let from = self.tensor(14, self.operand(0))?;

@@ -9,7 +9,7 @@ use super::abs::Abs;
 use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::Const;
-use weft_ir::{DType, ExcClass, Op, TensorType, Type, ValueId};
+use weft_ir::{DType, ExcClass, Layout, Op, TensorType, Type, ValueId};
 
 /// An index taken apart.
 struct Taken {
@@ -202,7 +202,8 @@ impl Infer<'_> {
         let template =
             format!("shape mismatch: value array of shape {{shape {rank}}} could not be broadcast to indexing result");
         let site = self.site(ExcClass::ValueError, template);
-        let layout = super::store::expanded_layout(&ty.dims, &dims, ty.layout);
+        // A view, whatever the sizes are.
+        let layout = if dims == ty.dims { ty.layout } else { Layout::A };
         let to = TensorType { dims, layout, readonly: true, ..ty };
         Ok(Abs::Value(self.emit(Op::NtExpand { site }, &[t, t], Type::tensor(to))))
     }

@@ -165,8 +165,13 @@ impl Infer<'_> {
     }
 }
 
-/// Layout of an array seen with other sizes: repeated axes have no step of their own.
+/// Layout of an array seen with other sizes: repeated axes have no step of their own. Where it is not known before run time
+/// whether axes repeat, the array keeps its layout, and is copied if they do.
 pub(super) fn expanded_layout(from: &[Dim], to: &[Dim], layout: Layout) -> Layout {
+    let surely = from.iter().zip(to).any(|(from, to)| *from == Dim::Const(1) && from != to);
+    if from.len() == to.len() && !surely {
+        return layout;
+    }
     let units = |dims: &[Dim]| dims.iter().filter(|d| **d == Dim::Const(1)).count();
     let same_tail = to.len() >= from.len() && to[to.len() - from.len()..] == *from;
     if same_tail && units(&to[..to.len() - from.len()]) == to.len() - from.len() { layout } else { Layout::A }

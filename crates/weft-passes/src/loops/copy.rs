@@ -1,7 +1,9 @@
-//! `nt.copy` and `nt.alloc`: loops that only store.
+//! `nt.copy`, `nt.into` and `nt.alloc`: writing into arrays that are there.
 //!
-//! All values are read before the first is written: where the two arrays may share memory, a test of their extents
-//! decides at run time whether the values go through memory of their own. Identical arrays need none.
+//! All values are read before the first is written: where the array written may share memory with one that is read, a test of
+//! their extents decides at run time whether the values go through memory of their own. Identical arrays need none.
+//!
+//! On the host, arrays are copied by the one routine that does so (`mem.copy`), in parallel where there is much to do.
 
 use super::Lower;
 use super::array::Array;
@@ -10,6 +12,11 @@ use super::elementwise::Space;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, Dim, Layout, Op, OpId, TensorType, Type, ValueId};
+
+/// Elements of a line, or rows of more, that one item of a parallel loop copies; and what that takes, in nanoseconds.
+const LINE: i64 = 1 << 14;
+const ROWS: i64 = 16;
+const COST: u32 = 4000;
 
 /// What is written.
 #[derive(Clone, Copy)]
@@ -54,11 +61,116 @@ impl Lower<'_> {
             let v = self.element(data.operands[1], to.ty.dtype);
             return self.copy_loop(&to, Source::Scalar(v));
         };
-        if self.apart(&to, &from) {
-            return self.copy_loop(&to, Source::Array(&from));
-        }
         let from = self.read_first(&to, &from)?;
-        self.copy_loop(&to, Source::Array(&from))
+        self.copy_array(&to, &from)
+    }
+
+    /// `nt.into`: the elements are computed where they go, unless that would change what is still to be read, or sizes of
+    /// 1 repeat.
+    pub fn into(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let to = self.array(data.operands[0]).clone();
+        let [work, ref after @ .., _] = self.r.src.region(data.regions[0]).ops[..] else {
+            return Err(Diagnostic::internal(data.span, "nothing is computed"));
+        };
+        let after = after.to_vec();
+        let result = self.r.src.op(work).results[0];
+        let Some(ty) = self.r.src.ty(result).as_tensor().cloned() else {
+            return Err(Diagnostic::internal(data.span, "no array is computed"));
+        };
+        let mut detour: Option<ValueId> = None;
+        for (&have, &want) in ty.dims.iter().zip(&to.ty.dims) {
+            if have != want {
+                let (n, m) = (self.size(have), self.size(want));
+                let ne = self.r.b().value(Op::Cmp { is: CmpOp::Ne }, &[n, m], Type::BOOL);
+                detour = Some(self.either(detour, ne));
+            }
+        }
+        for from in self.read_by(work, &to) {
+            if let Some(meets) = self.meets(&to, &from) {
+                detour = Some(self.either(detour, meets));
+            }
+        }
+        let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
+        let own = TensorType { layout, ..ty.clone() };
+        let Some(detour) = detour else {
+            return self.elementwise_into(work, &[to]);
+        };
+        let place = to.ty.place.clone();
+        let (elsewhere, ()) = self.nested(|l| {
+            let fresh = l.alloc(&own, &place);
+            let values: Vec<ValueId> = [fresh.mem, fresh.owner].into_iter().chain(fresh.strides).collect();
+            l.r.b().effect(Op::Yield, &values);
+            Ok(())
+        })?;
+        let there: Vec<ValueId> = [to.mem, to.owner].into_iter().chain(to.strides.iter().copied()).collect();
+        let types: Vec<Type> = there.iter().map(|&v| self.r.dst.ty(v).clone()).collect();
+        let mut build = self.r.b();
+        let (stays, _) = build.region(|b| b.effect(Op::Yield, &there));
+        let chosen = build.op(Op::ScfIf, &[detour], &types, &[elsewhere, stays]);
+        let values = self.r.dst.op(chosen).results.to_vec();
+        let sizes = ty.dims.iter().map(|&d| self.size(d)).collect();
+        // The strides are those of `to`, or of an array with at least its order.
+        let ty = TensorType { layout: to.ty.layout, ..ty };
+        let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
+        self.elementwise_into(work, std::slice::from_ref(&out))?;
+        let (moves, ()) = self.nested(|l| {
+            l.arrays.insert(result, out);
+            let mut from = result;
+            for op in after {
+                l.op(op)?;
+                from = l.r.src.op(op).results[0];
+            }
+            let from = l.array(from).clone();
+            l.copy_rarely(&to, &from)?;
+            l.r.b().effect(Op::Yield, &[]);
+            Ok(())
+        })?;
+        let mut build = self.r.b();
+        let (nothing, _) = build.region(|b| b.effect(Op::Yield, &[]));
+        build.op(Op::ScfIf, &[detour], &[], &[moves, nothing]);
+        Ok(())
+    }
+
+    /// The arrays that an op reads, as far as writing to `to` may change them: of a parameter that `to` is no part of, all of it once.
+    fn read_by(&self, op: OpId, to: &Array) -> Vec<Array> {
+        let mut found: Vec<Array> = vec![];
+        let root = self.roots.get(&to.owner);
+        for a in self.r.src.op(op).operands.iter().filter_map(|v| self.arrays.get(v)) {
+            let lender = self.roots.get(&a.owner).filter(|r| Some(*r) != root).and_then(|r| self.lenders.get(r));
+            let whole = lender.unwrap_or(a);
+            if !found.iter().any(|known| known.mem == whole.mem && known.strides == whole.strides) {
+                found.push(whole.clone());
+            }
+        }
+        found
+    }
+
+    /// `sum or more`.
+    pub(super) fn either(&mut self, sum: Option<ValueId>, more: ValueId) -> ValueId {
+        sum.map_or(more, |sum| self.r.b().value(Op::Or, &[sum, more], Type::BOOL))
+    }
+
+    /// Whether writing `to` changes elements of `from` before they are read, decided at run time; `None` if it never does.
+    fn meets(&mut self, to: &Array, from: &Array) -> Option<ValueId> {
+        let alike = to.ty.dims == from.ty.dims && to.ty.dtype == from.ty.dtype;
+        if self.apart(to, from) || (alike && to.mem == from.mem && to.strides == from.strides) {
+            return None;
+        }
+        let (a, b) = (self.extent(to), self.extent(from));
+        let mut build = self.r.b();
+        let below = build.value(Op::Cmp { is: CmpOp::Lt }, &[a.1, b.2], Type::BOOL);
+        let above = build.value(Op::Cmp { is: CmpOp::Lt }, &[b.1, a.2], Type::BOOL);
+        let overlaps = build.value(Op::And, &[below, above], Type::BOOL);
+        if !alike {
+            return Some(overlaps);
+        }
+        let mut other = build.value(Op::Cmp { is: CmpOp::Ne }, &[a.0, b.0], Type::BOOL);
+        for k in (0..to.ty.rank()).filter(|&k| to.ty.dims[k] != Dim::Const(1)) {
+            let ne = build.value(Op::Cmp { is: CmpOp::Ne }, &[to.strides[k], from.strides[k]], Type::BOOL);
+            other = build.value(Op::Or, &[other, ne], Type::BOOL);
+        }
+        Some(build.value(Op::And, &[overlaps, other], Type::BOOL))
     }
 
     /// Whether two arrays cannot share memory: they are of different memory, some of which this function allocated.
@@ -71,22 +183,12 @@ impl Lower<'_> {
 
     /// `from`, or a copy of it if writing `to` would change what is read.
     fn read_first(&mut self, to: &Array, from: &Array) -> Result<Array, Diagnostic> {
-        let (a, b) = (self.extent(to), self.extent(from));
-        let mut build = self.r.b();
-        let below = build.value(Op::Cmp { is: CmpOp::Lt }, &[a.1, b.2], Type::BOOL);
-        let above = build.value(Op::Cmp { is: CmpOp::Lt }, &[b.1, a.2], Type::BOOL);
-        let mut overlaps = build.value(Op::And, &[below, above], Type::BOOL);
-        let mut other = build.value(Op::Cmp { is: CmpOp::Ne }, &[a.0, b.0], Type::BOOL);
-        for k in (0..to.ty.rank()).filter(|&k| to.ty.dims[k] != Dim::Const(1)) {
-            let ne = build.value(Op::Cmp { is: CmpOp::Ne }, &[to.strides[k], from.strides[k]], Type::BOOL);
-            other = build.value(Op::Or, &[other, ne], Type::BOOL);
-        }
-        overlaps = build.value(Op::And, &[overlaps, other], Type::BOOL);
+        let Some(overlaps) = self.meets(to, from) else { return Ok(from.clone()) };
         let (copies, ()) = self.nested(|l| {
             let layout = if from.ty.layout == Layout::F { Layout::F } else { Layout::C };
             let place = from.ty.place.clone();
             let copy = l.alloc(&TensorType { layout, ..from.ty.clone() }, &place);
-            l.copy_loop(&copy, Source::Array(from))?;
+            l.copy_rarely(&copy, from)?;
             let values: Vec<ValueId> = [copy.mem, copy.owner].into_iter().chain(copy.strides).collect();
             l.r.b().effect(Op::Yield, &values);
             Ok(())
@@ -116,6 +218,55 @@ impl Lower<'_> {
             high = b.value(Op::Add, &[high, up], Type::I64);
         }
         (address, low, high)
+    }
+
+    /// [`Lower::copy_array`] where it is the exception that anything is copied: with little code, by one thread.
+    pub(super) fn copy_rarely(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
+        if !self.place.is_host() {
+            return self.copy_loop(to, Source::Array(from));
+        }
+        let sizes: Vec<ValueId> = to.ty.dims.iter().map(|&d| self.size(d)).collect();
+        let words: Vec<ValueId> =
+            [to.mem, from.mem].into_iter().chain(sizes).chain(to.strides.clone()).chain(from.strides.clone()).collect();
+        self.r.b().effect(Op::MemCopy { rank: to.ty.rank() as u32 }, &words);
+        Ok(())
+    }
+
+    /// Copies an array of the same sizes that does not overlap.
+    fn copy_array(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
+        let axes: Vec<usize> = (0..to.ty.rank()).filter(|&k| to.ty.dims[k] != Dim::Const(1)).collect();
+        let (true, Some((&outer, inner))) = (self.place.is_host(), axes.split_first()) else {
+            return self.copy_loop(to, Source::Array(from));
+        };
+        let tile = if inner.is_empty() { LINE } else { ROWS };
+        let n = self.size(to.ty.dims[outer]);
+        let sizes: Vec<ValueId> = inner.iter().map(|&k| self.size(to.ty.dims[k])).collect();
+        let mut b = self.r.b();
+        let (tile, less) = (b.i64(tile), b.i64(tile - 1));
+        let most = b.value(Op::Add, &[n, less], Type::I64);
+        let tiles = b.value(Op::FloorDiv, &[most, tile], Type::I64);
+        let (region, ()) = self.nested(|l| {
+            let mut b = l.r.b();
+            let at = b.arg(Type::I64);
+            let start = b.value(Op::Mul, &[at, tile], Type::I64);
+            let left = b.value(Op::Sub, &[n, start], Type::I64);
+            let count = b.value(Op::Min, &[left, tile], Type::I64);
+            let mut words = vec![];
+            for a in [to, from] {
+                let ty = b.func.ty(a.mem).clone();
+                let bytes = b.value(Op::Mul, &[start, a.strides[outer]], Type::I64);
+                words.push(b.value(Op::MemOffset, &[a.mem, bytes], ty));
+            }
+            words.push(count);
+            words.extend(&sizes);
+            words.extend(axes.iter().map(|&k| to.strides[k]));
+            words.extend(axes.iter().map(|&k| from.strides[k]));
+            b.effect(Op::MemCopy { rank: axes.len() as u32 }, &words);
+            b.effect(Op::Yield, &[]);
+            Ok(())
+        })?;
+        self.r.b().op(Op::ParFor { cost: COST }, &[tiles], &[], &[region]);
+        Ok(())
     }
 
     /// Stores every element of `to`.

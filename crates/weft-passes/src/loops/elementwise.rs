@@ -24,20 +24,31 @@ impl Lower<'_> {
     pub fn elementwise(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let at = self.place.clone();
-        let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
         let mut outputs = vec![];
         for &v in &data.results {
             let t = self.r.src.ty(v).as_tensor().cloned();
             let t = t.ok_or_else(|| Diagnostic::internal(data.span, "an elementwise result is not an array"))?;
             outputs.push(self.alloc(&t, &at));
         }
-        let space = self.space(id, &inputs, &outputs);
+        self.elementwise_into(id, &outputs)?;
+        for (&v, a) in data.results.iter().zip(outputs) {
+            self.arrays.insert(v, a);
+        }
+        Ok(())
+    }
+
+    /// The loop, with its results in arrays that are there.
+    pub(super) fn elementwise_into(&mut self, id: OpId, outputs: &[Array]) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let at = self.place.clone();
+        let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
+        let space = self.space(id, &inputs, outputs);
         let mut sizes: Vec<ValueId> = space.axes.iter().map(|&k| self.size(space.dims[k])).collect();
         if space.collapsed {
             sizes = vec![self.product(&sizes)];
         }
         if sizes.is_empty() && at.is_host() {
-            self.items_body(id, &space, &inputs, &outputs, &[])?;
+            self.items_body(id, &space, &inputs, outputs, &[])?;
         } else {
             if sizes.is_empty() {
                 sizes.push(self.r.b().i64(1));
@@ -45,7 +56,7 @@ impl Lower<'_> {
             let count = sizes.len();
             let (region, ()) = self.nested(|l| {
                 let indices: Vec<ValueId> = (0..count).map(|_| l.r.b().arg(Type::I64)).collect();
-                l.items_body(id, &space, &inputs, &outputs, &indices)?;
+                l.items_body(id, &space, &inputs, outputs, &indices)?;
                 l.r.b().effect(Op::Yield, &[]);
                 Ok(())
             })?;
@@ -53,9 +64,6 @@ impl Lower<'_> {
             let op =
                 if at.is_host() { Op::ParFor { cost: cost::of_region(&self.r.dst, region) } } else { Op::SimtItems };
             self.r.b().op(op, &sizes, &[], &[region]);
-        }
-        for (&v, a) in data.results.iter().zip(outputs) {
-            self.arrays.insert(v, a);
         }
         Ok(())
     }

@@ -93,6 +93,8 @@ struct Lower<'s> {
     too_big: u32,
     /// Owners of arrays whose memory is known, and the owner of the parameter or allocation it is of.
     roots: BTreeMap<ValueId, ValueId>,
+    /// The array parameters, by owner.
+    lenders: BTreeMap<ValueId, Array>,
     /// Owners of what this function allocated itself.
     allocated: BTreeSet<ValueId>,
     /// The cells of each old cell's slots.
@@ -120,6 +122,7 @@ impl<'s> Lower<'s> {
             items: vec![],
             too_big: 0,
             roots: BTreeMap::new(),
+            lenders: BTreeMap::new(),
             allocated: BTreeSet::new(),
             cells: BTreeMap::new(),
             lists: BTreeMap::new(),
@@ -134,6 +137,7 @@ impl<'s> Lower<'s> {
                 let name = self.r.src.values[p.index()].name.clone();
                 let array = self.array_param(t, &name);
                 self.roots.insert(array.owner, array.owner);
+                self.lenders.insert(array.owner, array.clone());
                 self.arrays.insert(p, array);
             } else if matches!(ty, Type::List(_) | Type::Cell(_)) {
                 let slots: Vec<ValueId> = slot_types(&ty).into_iter().map(|ty| self.r.b().arg(ty)).collect();
@@ -158,10 +162,11 @@ impl<'s> Lower<'s> {
             Op::NtElementwise => self.elementwise(id)?,
             Op::NtRefine { site } => self.refine(id, site),
             Op::NtView { ref axes } => self.view(id, axes),
-            Op::NtExpand { site } => self.expand(id, site),
+            Op::NtExpand { site } => self.expand(id, site)?,
             Op::NtReshape => self.reshape(id),
             Op::NtAlloc { zero } => self.new_array(id, zero)?,
             Op::NtCopy => self.copy(id)?,
+            Op::NtInto => self.into(id)?,
             Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];

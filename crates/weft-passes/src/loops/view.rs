@@ -2,8 +2,9 @@
 
 use super::Lower;
 use super::array::Array;
+use weft_diag::Diagnostic;
 use weft_ir::attr::CmpOp;
-use weft_ir::{Dim, Op, OpId, TensorType, Type, ValueId};
+use weft_ir::{Dim, Layout, Op, OpId, TensorType, Type, ValueId};
 
 impl Lower<'_> {
     fn result_type(&self, id: OpId) -> TensorType {
@@ -58,8 +59,53 @@ impl Lower<'_> {
         self.arrays.insert(data.results[0], Array { ty, mem, owner, sizes, strides });
     }
 
-    /// `nt.expand`: sizes that are 1 get the stride 0; others are compared.
-    pub fn expand(&mut self, id: OpId, site: u32) {
+    /// `nt.expand`: sizes that are 1 repeat; others are compared.
+    pub fn expand(&mut self, id: OpId, site: u32) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let a = self.array(data.operands[0]).clone();
+        let ty = TensorType { place: a.ty.place.clone(), ..self.result_type(id) };
+        if ty.layout == Layout::A || a.ty.rank() != ty.rank() {
+            self.repeat(id, site);
+            return Ok(());
+        }
+        let mut other: Option<ValueId> = None;
+        for (&have, &want) in a.ty.dims.iter().zip(&ty.dims) {
+            if have != want && !self.proved.contains(&(have, want)) {
+                let (n, m) = (self.size(have), self.size(want));
+                let ne = self.r.b().value(Op::Cmp { is: CmpOp::Ne }, &[n, m], Type::BOOL);
+                other = Some(self.either(other, ne));
+            }
+        }
+        let sizes: Vec<ValueId> = ty.dims.iter().map(|&d| self.size(d)).collect();
+        let Some(other) = other else {
+            self.arrays.insert(data.results[0], Array { ty, sizes, ..a });
+            return Ok(());
+        };
+        // Almost always the sizes agree. Where one repeats, a copy keeps loops over the array simple.
+        let (copies, ()) = self.nested(|l| {
+            l.repeat(id, site);
+            let repeated = l.array(data.results[0]).clone();
+            let place = ty.place.clone();
+            let layout = if ty.layout == Layout::F { Layout::F } else { Layout::C };
+            let copy = l.alloc(&TensorType { layout, ..ty.clone() }, &place);
+            l.copy_rarely(&copy, &repeated)?;
+            let values: Vec<ValueId> = [copy.mem, copy.owner].into_iter().chain(copy.strides).collect();
+            l.r.b().effect(Op::Yield, &values);
+            Ok(())
+        })?;
+        let same: Vec<ValueId> = [a.mem, a.owner].into_iter().chain(a.strides.iter().copied()).collect();
+        let types: Vec<Type> = same.iter().map(|&v| self.r.dst.ty(v).clone()).collect();
+        let mut b = self.r.b();
+        let (stays, _) = b.region(|b| b.effect(Op::Yield, &same));
+        let chosen = b.op(Op::ScfIf, &[other], &types, &[copies, stays]);
+        let values = self.r.dst.op(chosen).results.to_vec();
+        let strides = values[2..].to_vec();
+        self.arrays.insert(data.results[0], Array { ty, mem: values[0], owner: values[1], sizes, strides });
+        Ok(())
+    }
+
+    /// The array with the stride 0 where its size is 1; other sizes are compared.
+    fn repeat(&mut self, id: OpId, site: u32) {
         let data = self.r.src.op(id).clone();
         let a = self.array(data.operands[0]).clone();
         let ty = self.result_type(id);
