@@ -1,6 +1,10 @@
 """Random whole programs, run by CPython with NumPy and by Weft: the same answer. `make fuzz` goes on with new seeds."""
 
+import json
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 from compare import compare
@@ -66,3 +70,37 @@ def test_what_is_found_is_made_small():
     small = shrink(program, lambda candidate: compare(candidate, compiler).signature == outcome.signature)
     assert compare(small, compiler).signature == outcome.signature
     assert len(small.text) < len(program.text) / 2 and "//" in small.text
+
+
+# Programs with seeds 3 and 6 end their process, one by a signal, one by never answering.
+DEADLY = """
+import os, sys, time
+sys.path[:0] = sys.argv[1:3]
+import workers
+from compare import Outcome
+from pathlib import Path
+
+def tried(program):
+    if program.seed == 3:
+        os.kill(os.getpid(), 11)
+    if program.seed == 6:
+        time.sleep(1000)
+    return Outcome("same")
+
+workers.tried, workers.reduce, workers.SECONDS_BEFORE_HUNG = tried, lambda p, o, s: (p, o), 1.0
+hunt = workers.Hunt(0, 10, workers=2, coverage=True)
+hunt.run(lambda text: None)
+hunt.save(Path(sys.argv[3]))
+"""
+
+
+def test_workers_survive_crashes_and_hangs(tmp_path):
+    here = Path(__file__).parent
+    subprocess.run([sys.executable, "-c", DEADLY, str(here), str(here.parent), str(tmp_path)], check=True)
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["kinds"] == {"same": 8, "crash": 1, "hang": 1}
+    assert results["differences"] == [
+        {"seed": 3, "times": 1, "kind": "crash", "detail": "SIGSEGV"},
+        {"seed": 6, "times": 1, "kind": "hang", "detail": ""},
+    ]
+    assert sorted(path.name for path in tmp_path.glob("*.py")) == ["crash-3.py", "hang-6.py"]
