@@ -65,12 +65,14 @@ def build() -> None:
     if not target.exists() and (ROOT / "target" / "release").exists():
         # What the crates of the project depend on need not be built again.
         shutil.copytree(ROOT / "target" / "release", target / "release", symlinks=True)
-    command = ["cargo", "build", "--release", "--workspace", "--message-format=json-render-diagnostics"]
+    command = ["cargo", "build", "--release", "--workspace", "--message-format=json"]
     env = os.environ | {"CARGO_TARGET_DIR": str(target)}
     done = subprocess.run(command, cwd=TREE, env=env, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        sys.exit(done.returncode)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode:
+        # Bugs make for warnings; only errors are told.
+        said = [m["message"] for m in messages if m["reason"] == "compiler-message"]
+        sys.exit("".join(m["rendered"] for m in said if m["level"] == "error"))
     made = (m for m in messages if m["reason"] == "compiler-artifact" and "cdylib" in m["target"]["crate_types"])
     library = next(name for m in made for name in m["filenames"] if name.endswith(".so"))
     fresh = TREE / "python" / "weft" / "_core.new"
