@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammar import Program
+from third import interpreted
 
 import numpy as np
 import weft
@@ -35,6 +36,7 @@ class Outcome:
     detail: str = ""
     text: str = ""
     wanted: str = ""  # the exception that CPython raised, if any
+    third: str = ""  # what the interpreter makes of it, where it was asked
 
     @property
     def wrong(self) -> bool:
@@ -98,8 +100,9 @@ def by_weft(text: str) -> Any:
     return load(text, "compiled", weft.njit)
 
 
-def compare(program: Program, compiler: Callable[[str], Any] = by_weft) -> Outcome:
-    """Runs every call of a program both ways; the first difference, if any."""
+def compare(program: Program, compiler: Callable[[str], Any] = by_weft, third: bool = False) -> Outcome:
+    """Runs every call of a program both ways, and by the interpreter if asked; the first difference, if any."""
+    asked: list[str] = []
     plain = load(program.text, "plain", lambda f: f)
     compiled = None
     twin = False
@@ -124,12 +127,27 @@ def compare(program: Program, compiler: Callable[[str], Any] = by_weft) -> Outco
             outcome.wanted = _name(expected.error)
             if outcome.wrong and _deviates(program, call):
                 outcome = Outcome("deviation", outcome.kind)
+            if third and outcome.kind not in ("twin", "refused", "deviation"):
+                asked.append(_third(compiled, expected, program, call))
+                if outcome.kind == "same" and not asked[-1].startswith(("same", "cannot")):
+                    outcome = Outcome("interpreter", "", asked[-1])
         if outcome.kind == "twin":
             twin = True
         elif outcome.kind != "same":
             outcome.text = f"{outcome.text}\n{call}"
+            outcome.third = asked[-1] if asked else ""
             return outcome
-    return Outcome("same", "twin" if twin else "")
+    return Outcome("same", "twin" if twin else "", third=max(asked, key=lambda said: said != "same", default=""))
+
+
+def _third(compiled: Any, expected: Done, program: Program, call: str) -> str:
+    scope: dict[str, Any] = {"np": np, "math": math}
+    exec(call, scope)
+    before = [scope[name] for name in program.parameters]
+    # Its functions are the C library's, ours vector routines.
+    ulps = ULPS if program.rounds else 0
+    after = list(expected.arguments.values())
+    return interpreted(compiled.inspect("ntensor"), before, expected.value, expected.error, after, ulps)
 
 
 def _judge(found: Done, expected: Done, program: Program, call: str) -> Outcome:

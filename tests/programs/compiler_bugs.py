@@ -1,7 +1,7 @@
 """Mistakes that a programmer could make in the compiler: what `plant.py` builds in, one to be switched on at a time.
 
-Each replaces an expression or a statement by another. `at` is what stands before it, where the text alone is not unique.
-`test_planted.py` keeps the list alive: every text must be found once in its file.
+Each replaces an expression or a statement by another. `at` is what stands before it, where the text alone is not
+unique. `test_planted.py` keeps the list alive: every text must be found once in its file.
 """
 
 from typing import NamedTuple

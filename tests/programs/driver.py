@@ -21,10 +21,10 @@ from shrink import shrink
 SECONDS_BEFORE_HUNG = 20.0
 
 
-def tried(program: Program) -> Outcome:
-    """What a program does, here and now."""
+def tried(program: Program, third: bool = False) -> Outcome:
+    """What a program does, here and now; also by the interpreter if asked."""
     try:
-        return compare(program)
+        return compare(program, third=third)
     except Exception as error:
         return Outcome("tester", f"{type(error).__name__}: {error}"[:100], traceback.format_exc())
 
@@ -65,9 +65,9 @@ def stopped(pid: int) -> Outcome:
     return Outcome("hang")
 
 
-def apart(program: Program) -> Outcome:
+def apart(program: Program, third: bool = False) -> Outcome:
     """What a program does, in a process of its own."""
-    pid, pipe = child(lambda send: send(json.dumps(asdict(tried(program)))))
+    pid, pipe = child(lambda send: send(json.dumps(asdict(tried(program, third)))))
     said = b""
     with open(pipe, "rb", buffering=0) as lines:
         while select.select([lines], [], [], SECONDS_BEFORE_HUNG)[0]:
@@ -79,7 +79,7 @@ def apart(program: Program) -> Outcome:
     return how_it_ended(pid) or Outcome(**json.loads(said))
 
 
-def reduce(program: Program, outcome: Outcome, seconds: float = 20.0) -> tuple[Program, Outcome]:
+def reduce(program: Program, outcome: Outcome, seconds: float = 20.0, third: bool = False) -> tuple[Program, Outcome]:
     """A small program with the same difference, and what it does now."""
 
     def fails(candidate: Program) -> bool:
@@ -89,7 +89,7 @@ def reduce(program: Program, outcome: Outcome, seconds: float = 20.0) -> tuple[P
                 compile(candidate.text, "candidate", "exec")
         except SyntaxError:
             return False
-        return apart(candidate).signature == outcome.signature
+        return apart(candidate, third).signature == outcome.signature
 
     small = shrink(program, fails, seconds)
-    return small, apart(small)
+    return small, apart(small, third)

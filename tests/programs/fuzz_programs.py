@@ -1,11 +1,12 @@
 """Random whole programs on and on; `tests/fuzz.py` runs this as its way `programs`.
 
     python tests/programs/fuzz_programs.py --seconds 60 [--seed 12345] [--count 1000] [--workers 16] [--out folder]
-                                           [--keep-going] [--coverage] [--without mask]
+                                           [--keep-going] [--coverage] [--third] [--without mask]
 
 What is found is shown once for each kind, made small, with the seed that makes it again. With `--out`, the counts and
 the coverage are written to `results.json` in that folder, and each small program to a file beside it; nothing that is
-found ends the run then. It is a process of its own because it forks: the children must not inherit threads.
+found ends the run then. With `--third`, the reference interpreter runs each program too, and a difference is told apart:
+made by `infer`, or after it. It is a process of its own because it forks: the children must not inherit threads.
 """
 
 import argparse
@@ -33,6 +34,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="a folder for results.json and the small programs")
     parser.add_argument("--keep-going", action="store_true", help="do not end with the first difference")
     parser.add_argument("--coverage", action="store_true", help="print what the programs were made of, and what ran")
+    parser.add_argument("--third", action="store_true", help="have the reference interpreter run each program as well")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
     return parser.parse_args()
 
@@ -42,13 +44,16 @@ def main() -> int:
     asked = options()
     on = asked.keep_going or asked.out is not None
     measured = asked.coverage or asked.out is not None
-    hunt = Hunt(asked.seed, asked.count, asked.seconds, asked.workers, frozenset(asked.without), measured, on)
+    without = frozenset(asked.without)
+    hunt = Hunt(asked.seed, asked.count, asked.seconds, asked.workers, without, measured, on, asked.third)
     hunt.run(lambda text: print(text, flush=True))
     if measured:
         print(hunt.coverage.table())
         print("\nnever executed:", ", ".join(hunt.coverage.missing()) or "nothing", "\n")
     for detail, count in sorted(hunt.details.get("refused", {}).items(), key=lambda item: -item[1]):
         print(f"{count:6} refused: {detail}")
+    for said, count in hunt.interpreted.most_common():
+        print(f"{count:6} by the interpreter: {said}")
     if asked.out:
         hunt.save(asked.out)
     print(hunt.summary())

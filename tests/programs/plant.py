@@ -1,9 +1,9 @@
-"""`make plant`: builds the compiler with the bugs of `compiler_bugs.py` in it, and counts the programs that it takes to find each.
+"""`make plant`: builds the compiler with the bugs of `compiler_bugs.py`, and counts how many programs find each.
 
-    python tests/programs/plant.py [--bugs 1,5,12] [--workers 2] [--count 2000] [--seed 0] [--json target/plant/found.json]
+    python tests/programs/plant.py [--bugs 1,5,12] [--workers 2] [--count 2000] [--seed 0] [--json found.json]
 
-The sources are copied to target/plant, where every bug becomes a branch on `WEFT_PLANTED`: one build has them all, and none
-is on where that is not set. A program counts if it differs with the bug and not without it. Crashes and hangs are
+The sources are copied to target/plant, where every bug becomes a branch on `WEFT_PLANTED`: one build has them all, and
+none is on where that is not set. A program counts if it differs with the bug and not without it. Crashes and hangs are
 differences like others. The exit status says whether all were found.
 """
 
@@ -16,16 +16,15 @@ import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from compiler_bugs import BUGS
 
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / "target" / "plant"
 TREE = SCRATCH / "tree"
-SECONDS_TO_SHRINK = 10.0
+SECONDS_TO_SHRINK = 6.0
 
 SWITCH = """
 extern crate self as weft_ir;

@@ -12,6 +12,7 @@ from covered import Coverage
 from grammar import make as make_anew
 from planted import BUGS, planted
 from shrink import shrink
+from third import INTERPRETER
 
 # Differences that are known and not mended yet: each goes when it is mended, and its program moves to test_found.py.
 OPEN = [
@@ -44,6 +45,18 @@ def test_random_programs_do_what_cpython_does(part):
             refused.append(f"seed {seed}: {outcome.detail}")
     # What is not supported may be refused; but then this test would prove nothing.
     assert len(refused) <= EACH // 5, "\n".join(refused)
+
+
+# spec: N2
+@pytest.mark.skipif(not INTERPRETER.exists(), reason="weft-opt is built with the checkout, and not in a wheel")
+def test_the_reference_interpreter_does_what_cpython_does():
+    said = []
+    for seed in range(EACH):
+        outcome = compare(make(seed), third=True)
+        assert outcome.kind != "interpreter", f"seed {seed}: {outcome.text}"
+        said.append(outcome.third)
+    # What it cannot run says nothing: that must be rare.
+    assert said.count("same") >= EACH * 2 // 3, said
 
 
 def test_programs_are_the_same_for_the_same_seed():
@@ -80,14 +93,14 @@ import workers
 from compare import Outcome
 from pathlib import Path
 
-def tried(program):
+def tried(program, third):
     if program.seed == 3:
         os.kill(os.getpid(), 11)
     if program.seed == 6:
         time.sleep(1000)
     return Outcome("same")
 
-workers.tried, workers.reduce, workers.SECONDS_BEFORE_HUNG = tried, lambda p, o, s: (p, o), 1.0
+workers.tried, workers.reduce, workers.SECONDS_BEFORE_HUNG = tried, lambda p, o, *_: (p, o), 1.0
 hunt = workers.Hunt(0, 10, workers=2, coverage=True)
 hunt.run(lambda text: None)
 hunt.save(Path(sys.argv[3]))

@@ -33,11 +33,20 @@ class Finding:
     times: int = 1
 
     def text(self) -> str:
-        said = "\n".join(f"# {line}" for line in f"{self.outcome.kind}: {self.outcome.text}".splitlines())
+        said = f"{self.outcome.kind}: {self.outcome.text}\n{self.blamed()}".rstrip("\n")
+        said = "\n".join(f"# {line}" for line in said.splitlines())
         arguments = ", ".join(self.program.parameters)
         calls = "\n\n".join(f"{call}\nprint(f({arguments}))" for call in self.program.calls)
         imports = "import math\n\nimport numpy as np\nfrom weft import njit\n\n"
         return f"# --seed {self.seed}, seen {self.times} times\n{said}\n\n{imports}{self.program.text}\n\n{calls}\n"
+
+    def blamed(self) -> str:
+        """Which part of the compiler is to blame, if the interpreter was asked."""
+        if not self.outcome.third or self.outcome.third.startswith("cannot"):
+            return self.outcome.third
+        if self.outcome.third == "same":
+            return "the interpreter does what CPython does: a pass after `infer`, or code generation"
+        return f"`infer`, or the interpreter itself, which {self.outcome.third}"
 
 
 @dataclass
@@ -65,12 +74,15 @@ class Hunt:
         without: frozenset[str] = frozenset(),
         coverage: bool = False,
         keep_going: bool = True,
+        third: bool = False,
     ) -> None:
         self.first, self.last = first, first + count
         self.started = time.monotonic()
         self.end = self.started + seconds
         self.workers, self.without, self.measured, self.keep_going = workers, without, coverage, keep_going
+        self.third = third
         self.kinds: Counter[str] = Counter()
+        self.interpreted: Counter[str] = Counter()
         self.details: dict[str, Counter[str]] = {}
         self.findings: dict[tuple[str, str, str], Finding] = {}
         self.coverage = Coverage()
@@ -119,7 +131,7 @@ class Hunt:
                     break
                 send(str(seed))
                 program = make(seed, self.without)
-                outcome = tried(program)
+                outcome = tried(program, self.third)
                 if self.measured:
                     table.add(program)
                 send(json.dumps({"outcome": asdict(outcome)}))
@@ -131,7 +143,7 @@ class Hunt:
 
     def _start_shrinking(self, finding: Finding) -> None:
         def work(send: Callable[[str], None]) -> None:
-            small, outcome = reduce(finding.program, finding.outcome, SECONDS_TO_SHRINK)
+            small, outcome = reduce(finding.program, finding.outcome, SECONDS_TO_SHRINK, self.third)
             # What is not seen again in a process of its own stays as it was.
             if outcome.signature == finding.outcome.signature:
                 parts = {"text": small.text, "parameters": small.parameters, "calls": small.calls}
@@ -174,6 +186,9 @@ class Hunt:
 
     def _noted(self, seed: int, outcome: Outcome) -> None:
         self.kinds[outcome.kind] += 1
+        if outcome.third:
+            # What differs is told with the difference; what cannot be run, with the reason.
+            self.interpreted[outcome.third if outcome.third.startswith(("same", "cannot")) else "different"] += 1
         if outcome.detail or outcome.wrong:
             self.details.setdefault(outcome.kind, Counter())[outcome.detail] += 1
         if not outcome.wrong:
@@ -214,6 +229,7 @@ class Hunt:
             "seconds": round(time.monotonic() - self.started, 1),
             "workers": self.workers,
             "kinds": dict(self.kinds.most_common()),
+            "interpreted": dict(self.interpreted.most_common()),
             "details": {kind: dict(details.most_common()) for kind, details in self.details.items()},
             "differences": [
                 {"seed": f.seed, "times": f.times, "kind": f.outcome.kind, "detail": f.outcome.detail}
