@@ -5,8 +5,8 @@
 
 What is found is shown once for each kind, made small, with the seed that makes it again. With `--out`, the counts and
 the coverage are written to `results.json` in that folder, and each small program to a file beside it; nothing that is
-found ends the run then. With `--third`, the reference interpreter runs each program too, and a difference is told apart:
-made by `infer`, or after it. It is a process of its own because it forks: the children must not inherit threads.
+found ends the run then. With `--third`, the reference interpreter runs each program too, and a difference is told
+apart: made by `infer`, or after it. It is a process of its own because it forks: the children must not inherit threads.
 """
 
 import argparse

@@ -100,8 +100,8 @@ def tried(program, third):
         time.sleep(1000)
     return Outcome("same")
 
-workers.tried, workers.reduce, workers.SECONDS_BEFORE_HUNG = tried, lambda p, o, *_: (p, o), 1.0
-hunt = workers.Hunt(0, 10, workers=2, coverage=True)
+workers.tried, workers.reduce, workers.SECONDS_BEFORE_HUNG = tried, lambda p, o, *_: (p, o), 6.0
+hunt = workers.Hunt(0, 10, workers=2)
 hunt.run(lambda text: None)
 hunt.save(Path(sys.argv[3]))
 """

@@ -1,7 +1,7 @@
 """The reference interpreter as a third party: it runs the typed IR of a call that machine code has just run.
 
 `weft-opt` reads what `inspect("ntensor")` prints and runs it; nothing after `infer` is involved. So where machine code
-and CPython differ, it says on which side of that border the bug is. What it cannot be given, or cannot run, is said too.
+and CPython differ, it says on which side of that border the bug is. What it cannot run is said, too.
 """
 
 import math
