@@ -1,7 +1,7 @@
 """Random whole programs on and on; `tests/fuzz.py` runs this as its way `programs`.
 
     python tests/programs/fuzz_programs.py --seconds 60 [--seed 12345] [--count 1000] [--workers 16] [--out folder]
-                                           [--keep-going] [--coverage] [--third] [--without mask]
+                                           [--keep-going] [--coverage] [--third] [--calls 1] [--without mask]
 
 What is found is shown once for each kind, made small, with the seed that makes it again. With `--out`, the counts and
 the coverage are written to `results.json` in that folder, and each small program to a file beside it; nothing that is
@@ -34,6 +34,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="a folder for results.json and the small programs")
     parser.add_argument("--keep-going", action="store_true", help="do not end with the first difference")
     parser.add_argument("--coverage", action="store_true", help="print what the programs were made of, and what ran")
+    parser.add_argument("--calls", type=int, default=3, help="of each program; fewer calls are fewer compilations")
     parser.add_argument("--third", action="store_true", help="have the reference interpreter run each program as well")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
     return parser.parse_args()
@@ -45,7 +46,7 @@ def main() -> int:
     on = asked.keep_going or asked.out is not None
     measured = asked.coverage or asked.out is not None
     without = frozenset(asked.without)
-    hunt = Hunt(asked.seed, asked.count, asked.seconds, asked.workers, without, measured, on, asked.third)
+    hunt = Hunt(asked.seed, asked.count, asked.seconds, asked.workers, without, measured, on, asked.third, asked.calls)
     hunt.run(lambda text: print(text, flush=True))
     if measured:
         print(hunt.coverage.table())

@@ -75,12 +75,13 @@ class Hunt:
         coverage: bool = False,
         keep_going: bool = True,
         third: bool = False,
+        calls: int = 3,
     ) -> None:
         self.first, self.last = first, first + count
         self.started = time.monotonic()
         self.end = self.started + seconds
         self.workers, self.without, self.measured, self.keep_going = workers, without, coverage, keep_going
-        self.third = third
+        self.third, self.calls = third, calls
         self.kinds: Counter[str] = Counter()
         self.interpreted: Counter[str] = Counter()
         self.details: dict[str, Counter[str]] = {}
@@ -123,6 +124,10 @@ class Hunt:
                 break
         return bool(self.children)
 
+    def _program(self, seed: int) -> Program:
+        program = make(seed, self.without)
+        return replace(program, calls=program.calls[: self.calls])
+
     def _start_hunting(self, start: int, stop: int) -> None:
         def work(send: Callable[[str], None]) -> None:
             table = Coverage()
@@ -130,7 +135,7 @@ class Hunt:
                 if time.monotonic() > self.end:
                     break
                 send(str(seed))
-                program = make(seed, self.without)
+                program = self._program(seed)
                 outcome = tried(program, self.third)
                 if self.measured:
                     table.add(program)
@@ -196,7 +201,7 @@ class Hunt:
         if known := self.findings.get(outcome.signature):
             known.times += 1
             return
-        finding = Finding(seed, outcome, make(seed, self.without))
+        finding = Finding(seed, outcome, self._program(seed))
         self.findings[outcome.signature] = finding
         self.to_shrink.append(finding)
         if not self.keep_going:
