@@ -18,7 +18,7 @@ TEST_ENV := WEFT_VERIFY=1 WEFT_REQUIRE_OPENCL=1 WEFT_OPENCL_DIR=$(CURDIR)/$(VENV
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test wheel promises bench fuzz fmt lint clean setup build test-rust test-python
+.PHONY: help demo test wheel promises bench fuzz plant fmt lint clean setup build test-rust test-python
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -44,6 +44,9 @@ fuzz: build ## Random programs against CPython, array expressions against NumPy,
 	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)
 	$(TEST_ENV) WEFT_STRESS_SECONDS=3600 $(PY) -m pytest -q tests/runtime/test_stress.py -k million
 	$(TEST_ENV) WEFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release -p weft-opt --test differential -- --nocapture
+
+plant: build ## Bugs planted in the compiler, and how many random programs it takes to find each
+	$(PY) tests/programs/plant.py
 
 fmt: setup ## Format Rust and Python
 	$(CARGO) fmt --all

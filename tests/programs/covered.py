@@ -85,6 +85,18 @@ class Coverage:
             if line in lines:
                 self.executed.update(found)
 
+    def counts(self) -> dict[str, Any]:
+        """All of it, for another process."""
+        made = {"generated": self.generated, "executed": self.executed, "made": self.made}
+        return {"programs": self.programs} | {name: dict(counter.most_common()) for name, counter in made.items()}
+
+    def merge(self, counts: dict[str, Any]) -> None:
+        """Adds what another process counted."""
+        self.programs += counts["programs"]
+        self.generated.update(counts["generated"])
+        self.executed.update(counts["executed"])
+        self.made.update(counts["made"])
+
     def missing(self) -> list[str]:
         return [label for label in WANTED if not self.executed[label]]
 

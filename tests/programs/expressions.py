@@ -244,7 +244,8 @@ class Expressions:
         ways, arithmetic = operations_among(kind, frozenset({*known, *self.dtypes, "pyint"}), arrays)
         return self.rng.choice(arithmetic if arithmetic and self.chance(0.5) else ways)
 
-    def fill(self, operation: Operation, texts: list[str]) -> str:
+    def fill(self, operation: Operation, texts: list[str], whole: int = 0) -> str:
+        """The text of an operation; operand `whole` is the array that gives the result its shape, if one does."""
         template, kinds = operation
         if len(texts) == 2 and not self.edge(0.2):
             weak = not any(is_strong(k) for k in kinds)
@@ -253,7 +254,8 @@ class Expressions:
                 mask = "7" if kinds[1] == "pyint" else f"np.{kinds[1]}(7)"
                 if kinds[1] in INTEGERS and self.chance(0.4):
                     # NumPy's counts may be as wide as the number, or wider.
-                    texts[1] = f"np.{kinds[1]}({self.rng.choice([0, 1, 5, 8, 15, 31, 33, 64, 100])})"
+                    count = f"np.{kinds[1]}({self.rng.choice([0, 1, 5, 8, 15, 31, 33, 64, 100])})"
+                    texts[1] = f"({texts[1]} & np.{kinds[1]}(0) | {count})" if whole == 1 else count
                 elif kinds[1] not in ("pybool", "bool"):
                     texts[1] = f"({texts[1]} & {mask})"
             elif template[3:-3] in ("//", "%", "/") and weak and self.chance(0.8):
@@ -581,7 +583,7 @@ class Expressions:
             texts.append(
                 self.operand(k, kind.dims, depth - 1, i == whole) if is_strong(k) else self.of(k, min(depth - 1, 1))
             )
-        return self.note(f"array {operation.template}", self.fill(operation, texts))
+        return self.note(f"array {operation.template}", self.fill(operation, texts, whole))
 
     def cast(self, kind: Array, depth: int) -> str:
         dtype = self.dtype()

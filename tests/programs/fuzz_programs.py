@@ -1,68 +1,64 @@
 """Random whole programs on and on; `tests/fuzz.py` runs this as its way `programs`.
 
-    python tests/programs/fuzz_programs.py --seconds 60 [--seed 12345] [--keep-going] [--coverage] [--without mask]
+    python tests/programs/fuzz_programs.py --seconds 60 [--seed 12345] [--count 1000] [--workers 16] [--out folder]
+                                           [--keep-going] [--coverage] [--third] [--calls 1] [--without mask]
 
-What is found is shown once for each kind, made small, with the seed that makes it again. It is a process of its own
-because it forks: the children must not inherit threads.
+What is found is shown once for each kind, made small, with the seed that makes it again. With `--out`, the counts and
+the coverage are written to `results.json` in that folder, and each small program to a file beside it; nothing that is
+found ends the run then. With `--third`, the reference interpreter runs each program too, and a difference is told
+apart: made by `infer`, or after it. It is a process of its own because it forks: the children must not inherit threads.
 """
 
 import argparse
+import os
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from covered import Coverage
-from driver import hunt, reduce
-from grammar import make
+# Programs are small: many threads in each of many processes would only be in each other's way.
+os.environ.setdefault("WEFT_NUM_THREADS", "2")
+
+from workers import Hunt
 
 
-def fuzz(seconds: float, first: int, count: int, keep_going: bool, without: frozenset[str], coverage: bool) -> int:
-    """Runs programs for so many seconds, or so many programs; how many were wrong."""
-    kinds: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
-    shown: set[tuple[str, str, str]] = set()
-    table = Coverage()
-    seed = first
-    for seed, outcome in hunt(first, seconds, count, without):
-        kinds[outcome.kind] += 1
-        if coverage:
-            table.add(make(seed, without))
-        if outcome.kind == "refused":
-            refusals[outcome.detail] += 1
-        if not outcome.wrong or outcome.signature in shown:
-            continue
-        shown.add(outcome.signature)
-        program, outcome = reduce(make(seed, without), outcome)
-        print(f"--way programs --seed {seed}: {outcome.kind}: {outcome.text}\n\n{program.text}\n", flush=True)
-        if not keep_going:
-            break
-    if coverage:
-        print(table.table())
-    for detail, count in refusals.most_common():
-        print(f"{count:6} refused: {detail}")
-    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    print(f"{sum(kinds.values())} whole programs, seeds {first} to {seed}: {counts}")
-    good = ("same", "deviation", "slow", "refused")
-    return sum(count for kind, count in kinds.items() if kind not in good)
-
-
-def main() -> int:
-    """Runs the command line."""
+def options() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000)
     parser.add_argument("--count", type=int, default=10**9, help="at most so many programs")
-    parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--workers", type=int, default=1, help="processes at once")
+    parser.add_argument("--out", type=Path, help="a folder for results.json and the small programs")
+    parser.add_argument("--keep-going", action="store_true", help="do not end with the first difference")
     parser.add_argument("--coverage", action="store_true", help="print what the programs were made of, and what ran")
+    parser.add_argument("--calls", type=int, default=3, help="of each program; fewer calls are fewer compilations")
+    parser.add_argument("--third", action="store_true", help="have the reference interpreter run each program as well")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
-    options = parser.parse_args()
-    without = frozenset(options.without)
-    wrong = fuzz(options.seconds, options.seed, options.count, options.keep_going, without, options.coverage)
-    return 1 if wrong else 0
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Runs the command line."""
+    asked = options()
+    on = asked.keep_going or asked.out is not None
+    measured = asked.coverage or asked.out is not None
+    without = frozenset(asked.without)
+    hunt = Hunt(asked.seed, asked.count, asked.seconds, asked.workers, without, measured, on, asked.third, asked.calls)
+    hunt.run(lambda text: print(text, flush=True))
+    if measured:
+        print(hunt.coverage.table())
+        print("\nnever executed:", ", ".join(hunt.coverage.missing()) or "nothing", "\n")
+    for detail, count in sorted(hunt.details.get("refused", {}).items(), key=lambda item: -item[1]):
+        print(f"{count:6} refused: {detail}")
+    for said, count in hunt.interpreted.most_common():
+        print(f"{count:6} by the interpreter: {said}")
+    if asked.out:
+        hunt.save(asked.out)
+    print(hunt.summary())
+    return 1 if hunt.wrong else 0
 
 
 if __name__ == "__main__":

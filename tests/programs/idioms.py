@@ -5,7 +5,7 @@ Each method writes a few lines with fresh names and records the names whose type
 """
 
 from expressions import SLICES, Expressions
-from kinds import INTEGERS, SIGNED, Array, List
+from kinds import INTEGERS, SIGNED, Array, List, result_of
 
 
 class Idioms(Expressions):
@@ -25,6 +25,7 @@ class Idioms(Expressions):
         ways += [self.list_of_tuples, self.list_of_lists, self.list_of_arrays, self.starred, self.taking_functions]
         ways += [self.sorted_by, self.complex_numbers, self.ping_pong, self.strings, self.filled, self.product]
         ways += [self.stencil, self.assigned_twice, self.tried_loop, self.scalar_copy, self.finally_return, self.mapped]
+        ways += [self.window, self.between, self.turned, self.neighbours, self.emptied, self.picked, self.mixed]
         way = self.rng.choice(ways)
         before = len(self.lines)
         way()
@@ -55,6 +56,8 @@ class Idioms(Expressions):
         a = self.a_new_array(1)
         op = "=" if self.chance(0.6) else self.element_operator(self.kind(a).dtype)
         pairs = [("1:", ":-1"), (":-1", "1:"), ("::-1", ":"), (":", "::-1"), ("::2", "::2"), ("1::2", "1::2")]
+        # Backwards from beyond what is read, and the other way round.
+        pairs += [("-1:0:-1", ":-1"), (":-1", "-1:0:-1")]
         to, of = self.rng.choice(pairs)
         sign = self.rng.choice("+|^*&") if self.kind(a).dtype in INTEGERS else "+"
         extra = f" {sign} {a}[{of}]" if self.chance(0.4) else ""
@@ -195,6 +198,82 @@ class Idioms(Expressions):
         self.write(f"for {i} in range(1, {a}.shape[0]):")
         self.write(f"    for {j} in range({a}.shape[1] - 1):")
         self.write(f"        {a}[{i}, {j}] = {a}[{i} - 1, {j}] {op} {a}[{i}, {j} + 1]")
+
+    def window(self) -> None:
+        """Parts of the columns, computed with as wholes."""
+        a = self.a_new_array(2)
+        kind = self.kind(a)
+        op = self.rng.choice("|&^" if kind.dtype == "bool" else "+-*")
+        rows, columns = self.rng.choice([(":", "1:"), (":", ":-1"), ("1:", "1:"), (":-1", "1:")]), (":-1", "1:")
+        other = {"1:": ":-1", ":-1": "1:", ":": ":"}
+        new = self.fresh("b")
+        left = f"{a}[{rows[0]}, {rows[1]}]"
+        right = f"{a}[{other[rows[0]]}, {self.rng.choice(columns)}]"
+        self.write(f"{new} = {left} {op} {right}")
+        dims = (kind.dims[0] if rows[0] == ":" else self.less_one(kind.dims[0]), self.less_one(kind.dims[1]))
+        self.keep(new, Array(kind.dtype, dims))
+
+    def less_one(self, dim: str) -> str:
+        return str(max(int(dim) - 1, 0)) if dim.isdigit() else f"~{dim}[1:]"
+
+    def between(self) -> None:
+        """A store between two computations that read what it writes; maybe with an array of other sizes."""
+        a = self.a_new_array(1)
+        kind = self.kind(a)
+        op, again = (self.rng.choice("|&^" if kind.dtype == "bool" else "+-*") for _ in range(2))
+        b, c = self.fresh("b"), self.fresh("b")
+        self.write(f"{b} = {a} {op} {a}[::-1]")
+        self.write(f"{a}[{self.rng.choice([':', '1:', '::2', ':-1'])}] = {self.of(kind.dtype, 1)}")
+        others = [n for n in self.arrays(1) if self.kind(n).dtype == kind.dtype and n != a]
+        if others and self.chance(0.6):
+            self.write("try:")
+            self.write(f"    {c} = {b} {again} {self.rng.choice(others)}")
+            self.write("except ValueError:")
+            self.write(f"    {c} = {b}")
+            self.keep(c, Array(kind.dtype, (f"~{c}",)))
+        else:
+            self.write(f"{c} = {b} {again} {a}")
+            self.keep(c, kind)
+
+    def turned(self) -> None:
+        """A copy with the axes in the other order of memory."""
+        a = self.a_new_array(2)
+        kind = self.kind(a)
+        b = self.fresh("b")
+        name = "bool_" if kind.dtype == "bool" else kind.dtype
+        self.write(f"{b} = np.zeros(({a}.shape[1], {a}.shape[0]), dtype=np.{name})")
+        self.write(f"{b}[:] = {a}.T" if self.chance(0.7) else f"{b} = {a}.T.copy()")
+        self.keep(b, Array(kind.dtype, kind.dims[::-1]))
+
+    def neighbours(self) -> None:
+        """Elements beside each index, some of them beyond an end."""
+        a = self.a_new_array(1)
+        kind = self.kind(a)
+        i, new = self.fresh("i"), self.fresh("x")
+        by = self.rng.choice(["- 1", "- 1", "+ 1", "- 2", "+ 0"])
+        start, more = self.rng.choice([("", ""), ("1, ", ""), ("", " - 1"), ("", " + 1")])
+        self.write(f"{new} = {self.literal(kind.dtype)}")
+        self.write("try:")
+        self.write(f"    for {i} in range({start}len({a}){more}):")
+        op = self.rng.choice(["|=", "^="] if kind.dtype == "bool" else ["+=", "-="])
+        self.write(f"        {new} {op} {a}[{i} {by}]")
+        self.write("except IndexError:")
+        self.write(f"    {new} {op} {self.literal(kind.dtype)}")
+        self.keep(new, kind.dtype)
+
+    def emptied(self) -> None:
+        """What has no value without elements."""
+        if "reduction" in self.without:
+            return
+        dtype = self.rng.choice([d for d in self.dtypes if d != "bool"] or ["int64"])
+        size, new = self.rng.choice([0, 0, 1, 3]), self.fresh("x")
+        part = self.rng.choice(["", "[1:]", "[:0]", "[::-2]"])
+        self.write("try:")
+        name = self.rng.choice(["min", "max"])
+        self.write(f"    {new} = np.full({size}, {self.rng.randint(0, 9)}, dtype=np.{dtype}){part}.{name}()")
+        self.write("except ValueError:")
+        self.write(f"    {new} = np.{dtype}({self.rng.randint(0, 9)})")
+        self.keep(new, dtype)
 
     def scalar_copy(self) -> None:
         """What was read from an array does not change when the array does."""
@@ -349,6 +428,43 @@ class Idioms(Expressions):
                 self.write(f"        if {i} > 2:")
                 self.write(f"            {self.rng.choice(['break', 'continue'])}")
         self.keep(total, "pyint")
+
+    def picked(self) -> None:
+        """An int that a branch chooses, as a divisor, an index, and the end of a slice."""
+        k, new = self.fresh("x"), self.fresh("x")
+        few = [0, 1, 2, 3, -1, -2]
+        self.write(f"{k} = {self.rng.choice(few)}")
+        self.write(f"if {self.condition(1)}:")
+        self.write(f"    {k} = {self.rng.choice(few)}")
+        a = self.a_new_array(1)
+        ways = [f"{self.of('pyint', 1)} // {k}", f"{self.rng.choice([-7, 7, 100])} // {self.rng.choice(few[1:])} + {k}"]
+        ways += [f"{self.of('pyint', 1)} % {k}", f"int({a}[{k}] != {a}[0])", f"len({a}[{k}:])", f"len({a}[:{k}])"]
+        self.write("try:")
+        self.write(f"    {new} = {self.rng.choice(ways)}")
+        self.write("except (ZeroDivisionError, IndexError):")
+        self.write(f"    {new} = {k}")
+        self.keep(k, "pyint")
+        self.keep(new, "pyint")
+
+    def mixed(self) -> None:
+        """Two integers of different dtypes, compared and combined."""
+        first, second = self.rng.choice(INTEGERS), self.rng.choice([*INTEGERS, "uint64", "int64"])
+        x, y, less, both = (self.fresh("x") for _ in range(4))
+        self.write(f"{x}, {y} = {self.literal(first)}, {self.literal(second)}")
+        if self.chance(0.5):
+            self.write(f"if {self.condition(1)}:")
+            self.write(f"    {x} = {self.literal(first)}")
+        self.write(f"{less} = {x} {self.rng.choice(['<', '<=', '>', '==', '!='])} {y}")
+        # Of uint64 and a signed one come floats, which have no bits.
+        op = self.rng.choice(
+            [op for op in ("+", "*", "//", "%", "|", "&") if result_of(f"{{}} {op} {{}}", first, second)]
+        )
+        self.write(f"{both} = {x} {op} {y}")
+        self.keep(x, first)
+        self.keep(y, second)
+        self.keep(less, "bool")
+        if kind := result_of(f"{{}} {op} {{}}", first, second):
+            self.keep(both, kind)
 
     def finally_return(self) -> None:
         g, new, q = self.fresh("g"), self.fresh("x"), self.fresh("q")

@@ -1,6 +1,10 @@
 """Random whole programs, run by CPython with NumPy and by Weft: the same answer. `make fuzz` goes on with new seeds."""
 
+import json
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 from compare import compare
@@ -8,6 +12,7 @@ from covered import Coverage
 from grammar import make as make_anew
 from planted import BUGS, planted
 from shrink import shrink
+from third import INTERPRETER
 
 # Differences that are known and not mended yet: each goes when it is mended, and its program moves to test_found.py.
 OPEN = [
@@ -42,6 +47,18 @@ def test_random_programs_do_what_cpython_does(part):
     assert len(refused) <= EACH // 5, "\n".join(refused)
 
 
+# spec: N2
+@pytest.mark.skipif(not INTERPRETER.exists(), reason="weft-opt is built with the checkout, and not in a wheel")
+def test_the_reference_interpreter_does_what_cpython_does():
+    said = []
+    for seed in range(EACH):
+        outcome = compare(make(seed), third=True)
+        assert outcome.kind != "interpreter", f"seed {seed}: {outcome.text}"
+        said.append(outcome.third)
+    # What it cannot run says nothing: that must be rare.
+    assert said.count("same") >= EACH * 2 // 3, said
+
+
 def test_programs_are_the_same_for_the_same_seed():
     assert [make_anew(seed).text for seed in range(20)] == [make_anew(seed).text for seed in range(20)]
 
@@ -66,3 +83,37 @@ def test_what_is_found_is_made_small():
     small = shrink(program, lambda candidate: compare(candidate, compiler).signature == outcome.signature)
     assert compare(small, compiler).signature == outcome.signature
     assert len(small.text) < len(program.text) / 2 and "//" in small.text
+
+
+# Programs with seeds 3 and 6 end their process, one by a signal, one by never answering.
+DEADLY = """
+import os, sys, time
+sys.path[:0] = sys.argv[1:3]
+import workers
+from compare import Outcome
+from pathlib import Path
+
+def tried(program, third):
+    if program.seed == 3:
+        os.kill(os.getpid(), 11)
+    if program.seed == 6:
+        time.sleep(1000)
+    return Outcome("same")
+
+workers.tried, workers.reduce, workers.SECONDS_BEFORE_HUNG = tried, lambda p, o, *_: (p, o), 6.0
+hunt = workers.Hunt(0, 10, workers=2)
+hunt.run(lambda text: None)
+hunt.save(Path(sys.argv[3]))
+"""
+
+
+def test_workers_survive_crashes_and_hangs(tmp_path):
+    here = Path(__file__).parent
+    subprocess.run([sys.executable, "-c", DEADLY, str(here), str(here.parent), str(tmp_path)], check=True)
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["kinds"] == {"same": 8, "crash": 1, "hang": 1}
+    assert results["differences"] == [
+        {"seed": 3, "times": 1, "kind": "crash", "detail": "SIGSEGV"},
+        {"seed": 6, "times": 1, "kind": "hang", "detail": ""},
+    ]
+    assert sorted(path.name for path in tmp_path.glob("*.py")) == ["crash-3.py", "hang-6.py"]

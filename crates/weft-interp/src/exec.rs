@@ -144,7 +144,7 @@ impl<'m> Frame<'m> {
     fn check_argument(&mut self, ty: &Type, arg: &Value) -> Done {
         let fits = match (ty, arg) {
             (Type::Mem(d, _), Value::Pointer(p)) => p.dtype == *d,
-            (Type::Owner, Value::Owner(_)) | (Type::Cell(_), Value::Cell(_)) => true,
+            (Type::Owner, Value::Owner(_)) | (Type::Cell(_), Value::Cell(_)) | (Type::List(_), Value::List(_)) => true,
             (_, Value::Scalar(s)) => ty.scalar_dtype() == s.dtype(),
             (Type::Tensor(t), Value::Array(a)) => {
                 t.dtype == a.dtype

@@ -7,11 +7,14 @@
 //! f32[1, 2]  i64[[1], [2]]     arrays; nan, inf and -inf are numbers; complex elements are (re, im)
 //! f32[].shape(0, 3)            elements in C order with an explicit shape; `.shape()` is 0-d
 //! f32[1, 2].F  .rev  .gap      stored in Fortran order; backwards along every axis; in every second element
+//! [1, 2]  [(1, f32(2))]        a list; items that are tuples by their parts
 //! ```
 
 use crate::array::{Array, Memory, strides_of};
 use crate::scalar::Scalar;
 use crate::value::{Failure, Value};
+use std::cell::RefCell;
+use std::rc::Rc;
 use weft_ir::{DType, Layout, Op};
 
 /// A cursor over the text of values.
@@ -81,6 +84,10 @@ impl<'t> Parser<'t> {
 
     /// A value.
     pub fn value(&mut self) -> Parsed<Value> {
+        if self.eat("[") {
+            let items = self.list("]", |p| if p.eat("(") { p.list(")", Self::value) } else { Ok(vec![p.value()?]) })?;
+            return Ok(Value::List(Rc::new(RefCell::new(items))));
+        }
         let word = self.word()?;
         let word = if word == "complex" { "c128" } else { word };
         let Some(dtype) = DType::from_name(word) else { return Ok(Value::Scalar(weak(word)?)) };
@@ -249,6 +256,9 @@ mod tests {
             "bool(true)",
             "none",
             "c64(1.5, -0.0)",
+            "[i64(1), i64(2)]",
+            "[(i64(1), f32(0.5))]",
+            "[]",
         ] {
             assert_eq!(print(&Parser::new(text).value().unwrap()), text);
         }

@@ -108,7 +108,7 @@ fn text_of(file: &str) -> Result<String, String> {
     .map_err(|e| format!("{file}: {e}"))
 }
 
-/// Results, then what array arguments hold.
+/// Results, then what arrays and lists among the arguments hold.
 fn run_call(m: &Module, text: &str, types: &[Type]) -> Result<String, String> {
     let call = Call::parse(text).map_err(|e| format!("--run: {e}"))?;
     if call.func != m.entry().name {
@@ -134,7 +134,7 @@ fn run_call(m: &Module, text: &str, types: &[Type]) -> Result<String, String> {
         }
     }
     let mut out = shown(&values) + "\n";
-    for (i, arg) in call.args.iter().enumerate().filter(|(_, a)| matches!(a, Value::Array(_))) {
+    for (i, arg) in call.args.iter().enumerate().filter(|(_, a)| matches!(a, Value::Array(_) | Value::List(_))) {
         out += &format!("argument {i}: {}\n", shown(std::slice::from_ref(arg)));
     }
     Ok(out)
