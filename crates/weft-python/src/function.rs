@@ -1,6 +1,6 @@
 //! What a decorated function is, whichever door it is behind: its Python function, its text, its specialisations.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
@@ -35,8 +35,10 @@ pub(crate) struct Function {
     /// Arguments can be taken as they come when all are given by position.
     positional: bool,
     binder: PyOnceLock<Py<PyAny>>,
-    /// All that were ever made. Calls borrow them from here, so none goes before the function does.
+    /// All that may be called again. Calls borrow them from here, so none goes while calls are under way.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
+    /// Calls under way. Changed under the GIL alone.
+    calls: AtomicUsize,
     /// The one used last; null at first.
     last: AtomicPtr<Specialisation>,
 }
@@ -67,6 +69,7 @@ impl Function {
             nogil,
             binder: PyOnceLock::new(),
             specialisations: Mutex::default(),
+            calls: AtomicUsize::new(0),
             last: AtomicPtr::default(),
         })
     }
@@ -99,6 +102,35 @@ impl Function {
         self.specialisations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes that a call is under way for as long as the result lives: what [`Function::find`] and [`Function::add`]
+    /// give may be used until then. Made and dropped under the GIL.
+    #[inline]
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        // Under the GIL nobody comes between.
+        self.calls.store(self.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Entered(self)
+    }
+
+    /// Before a call that has to compile for `key`: lets go of what will not be called again, and of what is for
+    /// constants that are forgotten. Does nothing while another call is under way, which may use them.
+    pub(crate) fn tidy(&self, py: Python<'_>, key: &[Word]) {
+        if self.calls.load(Ordering::Relaxed) != 1 {
+            return;
+        }
+        let constants = self.constants.forget_old(key);
+        let is_of_these = |word: &Word| word.as_constant().is_some_and(|n| constants.iter().any(|(k, _)| *k == n));
+        let gone: Vec<Arc<Specialisation>> = {
+            let mut all = self.all();
+            let gone = all.extract_if(.., |s| s.is_retired() || s.key.iter().any(is_of_these)).collect();
+            let last = all.last().map_or(std::ptr::null(), Arc::as_ptr);
+            self.last.store(last.cast_mut(), Ordering::Release);
+            gone
+        };
+        // Not under the locks: what they refer to may run code of its own when it goes.
+        drop((gone, constants));
+        self.numbers.forget_unused(py);
+    }
+
     /// The specialisation for a key whose assumptions hold. The last one used is looked at first.
     #[inline]
     pub(crate) fn find(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
@@ -114,7 +146,7 @@ impl Function {
         let fitting: Vec<*const Specialisation> =
             self.all().iter().rev().filter(|s| s.key.as_slice() == key).map(Arc::as_ptr).collect();
         for pointer in fitting {
-            // SAFETY: no specialisation goes before the function does.
+            // SAFETY: no specialisation goes while this call is under way.
             let found = unsafe { &*pointer };
             if found.serves(py, key) {
                 self.last.store(pointer.cast_mut(), Ordering::Release);
@@ -134,7 +166,7 @@ impl Function {
         let pointer = Arc::as_ptr(&made);
         self.all().push(made);
         self.last.store(pointer.cast_mut(), Ordering::Release);
-        // SAFETY: it is in the list now, from which nothing is taken before the function goes.
+        // SAFETY: it is in the list now, from which nothing is taken while this call is under way.
         unsafe { &*pointer }
     }
 
@@ -152,7 +184,7 @@ impl Function {
     /// The one used last.
     #[inline]
     pub(crate) fn last(&self) -> Option<&Specialisation> {
-        // SAFETY: null or a specialisation of the list, from which nothing is taken before the function goes.
+        // SAFETY: null or a specialisation of the list; what is taken from there is not the last any more.
         unsafe { self.last.load(Ordering::Acquire).as_ref() }
     }
 
@@ -167,5 +199,15 @@ impl Function {
         // Shared ones are being looked at, by somebody who keeps them.
         let owned = specialisations.iter().filter(|s| Arc::strong_count(s) == 1);
         owned.map(|s| &s.guards).try_for_each(|guards| guards.traverse(visit))
+    }
+}
+
+/// A call under way.
+pub(crate) struct Entered<'a>(&'a Function);
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.calls.store(self.0.calls.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 }

@@ -105,6 +105,11 @@ impl Word {
         Word(CONSTANT | u64::from(number) << UNITS)
     }
 
+    /// The number of [`Word::constant`].
+    pub(crate) fn as_constant(self) -> Option<u32> {
+        (self.bits(KIND, 4) == CONSTANT).then(|| self.bits(UNITS, 32) as u32)
+    }
+
     /// The open device context of a call.
     pub(crate) fn context(id: u32) -> Word {
         Word(CONTEXT | u64::from(id) << PLACE)
@@ -167,7 +172,7 @@ impl Words<'_> {
             }
             LIST if word.bits(UNITS, 32) == 0 => Param::List(None),
             LIST => Param::List(Some(Box::new(self.param(constant)?))),
-            CONSTANT => constant(word.bits(UNITS, 32) as u32)?,
+            CONSTANT => constant(word.as_constant()?)?,
             _ if word == Word::weak(Weak::None) => Param::Const(Const::None),
             _ => Param::Value(word.ty(&mut self.next, self.place)),
         })

@@ -1,7 +1,7 @@
 //! One compiled version of a function: for these argument types, at this place, under these assumptions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -103,6 +103,22 @@ impl Specialisation {
         match has_kernels(&stages.loops) {
             true => text(&stages.loops),
             false => Err("has no parallel work, so no kernels".to_owned()),
+        }
+    }
+}
+
+/// After so many specialisations went, the C library is asked to give their memory back: it keeps small blocks for later.
+const TRIM_AFTER: usize = 128;
+
+impl Drop for Specialisation {
+    fn drop(&mut self) {
+        static GONE: AtomicUsize = AtomicUsize::new(0);
+        if (GONE.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(TRIM_AFTER) {
+            #[cfg(target_env = "gnu")]
+            // SAFETY: gives free memory of the heap back to the system, and touches nothing else.
+            unsafe {
+                libc::malloc_trim(0);
+            }
         }
     }
 }

@@ -27,10 +27,10 @@ impl Infer<'_> {
     fn library_name(&self, function: &str, path: &str) -> Result<Abs, Diagnostic> {
         let overload = library::find(function)?.ok_or_else(|| self.internal("an unknown library function"))?;
         let own = format!("weft.lib.{}.{path}", overload.module);
-        if library::find(&own)?.is_some() {
+        if library::has(&own) {
             return Ok(Abs::Function(own));
         }
-        let name = library::canonical(&overload.imports, path);
+        let name = library::canonical(overload.module, path);
         let float = |v| Ok(Abs::Const(Const::Float(v)));
         match name.as_str() {
             "numpy.pi" | "math.pi" => return float(std::f64::consts::PI),
@@ -81,6 +81,14 @@ impl Infer<'_> {
                 Err(match nearest {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d,
+                })
+            }
+            Resolved::NotYet { name } => {
+                let d = self.refuse(format!("`np.{name}` is not supported yet"));
+                let outside = "call it outside and pass the result, or write it out";
+                Err(match library::nearest_of_numpy(&name) {
+                    Some(near) => d.help(format!("the nearest that is: `np.{near}`; else {outside}")),
+                    None => d.help(outside),
                 })
             }
             Resolved::Other { what } => {
