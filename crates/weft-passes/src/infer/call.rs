@@ -85,10 +85,13 @@ impl Infer<'_> {
             }
             Resolved::NotYet { name } => {
                 let d = self.refuse(format!("`np.{name}` is not supported yet"));
+                let near = library::related_of_numpy(&name);
+                let near: Vec<String> = near.iter().map(|near| format!("`np.{near}`")).collect();
                 let outside = "call it outside and pass the result, or write it out";
-                Err(match library::nearest_of_numpy(&name) {
-                    Some(near) => d.help(format!("the nearest that is: `np.{near}`; else {outside}")),
-                    None => d.help(outside),
+                Err(match near.as_slice() {
+                    [] => d.help(outside),
+                    [one] => d.help(format!("{one} is; or {outside}")),
+                    some => d.help(format!("{} are; or {outside}", some.join(" and "))),
                 })
             }
             Resolved::Other { what } => {

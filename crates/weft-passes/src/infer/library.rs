@@ -7,7 +7,7 @@
 use crate::py::PyFunction;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use weft_diag::{Diagnostic, Span, nearest};
+use weft_diag::{Diagnostic, Span};
 use weft_syntax::{Function, Param};
 
 include!(concat!(env!("OUT_DIR"), "/library.rs"));
@@ -75,10 +75,15 @@ pub fn is_known_function(name: &str) -> bool {
     BUILTINS.binary_search(&name).is_ok() || number(name).is_some()
 }
 
-/// The function of NumPy that a program may call and whose name is nearest to this one.
-pub(super) fn nearest_of_numpy(name: &str) -> Option<&'static str> {
+/// Functions of NumPy that a program may call and whose names are in this one, which is not there: `prod` for
+/// `nanprod`. Names that merely look alike (`sort`, `sqrt`) would mislead.
+pub(super) fn related_of_numpy(name: &str) -> Vec<&'static str> {
+    let last = name.rsplit('.').next().unwrap_or(name);
     let functions = known_functions().filter_map(|known| known.strip_prefix("numpy."));
-    nearest(name, functions.filter(|known| !known.starts_with("ndarray.")))
+    let mut found: Vec<&str> = functions.filter(|known| known.len() >= 3 && last.contains(known)).collect();
+    let all = found.clone();
+    found.retain(|short| !all.iter().any(|long| long.len() > short.len() && long.contains(short)));
+    found
 }
 
 fn number(name: &str) -> Option<usize> {
