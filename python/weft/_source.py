@@ -221,7 +221,7 @@ def _tree(text: str) -> ast.Module | None:
 
 
 def _lines_of(code: CodeType) -> Iterator[int]:
-    """The lines on which parts of a function begin. Where the last one goes on for longer, a cut there does not parse."""
+    """The lines on which parts of a function begin. A cut before the end of the last one does not parse."""
     for _, _, line in code.co_lines():
         if line is not None:
             yield line
