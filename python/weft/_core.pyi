@@ -394,6 +394,8 @@ class Specialization:
     device: str
     seconds: float
     origin: str
+    @property
+    def timings(self) -> dict[str, float]: ...
 
 @final
 class Dispatcher:

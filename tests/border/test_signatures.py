@@ -112,3 +112,16 @@ def test_inspect_knows_the_last_specialisation():
     f(1.0)
     assert "pyfloat" in f.inspect("ntensor")
     assert "pyint" in f.inspect("ntensor", 0)
+
+
+# spec: A2
+def test_a_specialisation_tells_what_took_its_time():
+    @weft.njit
+    def f(x):
+        return x + 1
+
+    f(1)
+    (made,) = f.specializations
+    assert list(made.timings) == ["source", "parse", "infer", "passes", "code", "load"]
+    assert all(seconds > 0 for seconds in made.timings.values())
+    assert abs(sum(made.timings.values()) - made.seconds) < 1e-6

@@ -22,6 +22,8 @@ NAMES = {
     "unknown attribute of a module": ("return np.sine(x)", X),
     "a NumPy function that is not there yet": ("return np.einsum('i->', x)", X),
     "a function of a submodule": ("return np.linalg.inv(x)", Y),
+    "a NumPy function that is written in Python": ("return np.broadcast_shapes(3, 1)", X),
+    "a NumPy function with a similar one": ("return np.nanprod(x)", X),
     "random numbers": ("return np.random.rand(3)", X),
     "a builtin that is not there": ("return open('a')", X),
     "an attribute by name": ("return getattr(x, 'shape')", X),

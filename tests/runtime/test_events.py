@@ -215,6 +215,65 @@ def test_ctrl_c_ends_the_wait_inside_a_launch_on_host_arrays(accelerator):
         signal.signal(signal.SIGUSR1, before)
 
 
+@weft.njit
+def guarded(a):
+    """One long kernel, which is waited for where an element is read."""
+    caught = 0
+    try:
+        b = a + 0.0
+        for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16):
+            b = np.sin(b) * np.cos(b + k) + np.sqrt(np.abs(b))
+        if b[0] < -1e9:
+            caught = -1
+    except Exception:
+        caught = 1
+    a[:] = 5.0
+    return caught
+
+
+# spec: D8
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, Stopped])
+def test_compiled_handlers_see_what_ended_a_wait(accelerator, raised):
+    """`except Exception` handles what a handler of a signal raises, if that is an Exception: Ctrl-C is none."""
+
+    def handler(number, frame):
+        raise raised
+
+    size = 1 << 16
+    with weft.device_context(accelerator):
+        # Before the handler is there: an OpenCL driver may set its own when it is loaded.
+        assert guarded(np.zeros(size)) == 0
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with weft.device_context(accelerator) as q:
+            while True:
+                a = np.full(size, 7.0)
+                start = time.monotonic()
+                assert guarded(a) == 0
+                took = time.monotonic() - start
+                if took > 0.8 or size >= 1 << 25:
+                    break
+                size *= 2
+            a[:] = 7.0
+            killer = threading.Timer(0.3 * took, os.kill, (os.getpid(), signal.SIGUSR1))
+            killer.start()
+            try:
+                if raised is KeyboardInterrupt:
+                    with pytest.raises(KeyboardInterrupt):
+                        guarded(a)
+                    assert a[0] == 7.0, "nothing after the handler ran"
+                else:
+                    assert guarded(a) == 1
+                    assert (a == 5.0).all(), "the call went on, to its end"
+            finally:
+                killer.join()
+            q.wait()
+            b = np.zeros(4)
+            assert guarded(b) == 0 and (b == 5.0).all()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 # spec: D5
 def test_events_that_nobody_keeps_do_not_add_up(queue):
     content = np.ones(1 << 12, np.uint8)

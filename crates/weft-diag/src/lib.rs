@@ -10,10 +10,11 @@ mod render;
 
 pub use render::render;
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Byte range in one source file. `file` indexes a [`Sources`] table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
     /// Index of the file in its [`Sources`].
     pub file: u32,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use pyo3::prelude::*;
 use weft_diag::Diagnostic;
@@ -21,6 +20,7 @@ use crate::resolve::Names;
 use crate::results::slots_of;
 use crate::settings;
 use crate::specialisation::Specialisation;
+use crate::timings::Timings;
 
 /// What to compile for.
 pub(crate) struct Request {
@@ -44,13 +44,13 @@ impl Request {
 
 /// Compiles `function` for a request.
 pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> PyResult<Specialisation> {
-    let start = Instant::now();
+    let mut timings = Timings::start();
     let mut names = Names::new(py, Some(&function.numbers));
-    let read = match read(py, function, &request, &mut names) {
+    let read = match read(py, function, &request, &mut names, &mut timings) {
         // A number that is read at every call cannot stand where a constant must.
         Err(_) if !names.guards.hidden.is_empty() => {
             names = Names::new(py, None);
-            read(py, function, &request, &mut names)
+            read(py, function, &request, &mut names, &mut timings)
         }
         read => read,
     };
@@ -73,7 +73,11 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
     let (stages, executable) = py
         .detach(|| -> Result<_, CompileError> {
             let stages = pipeline::lower(typed.module, &cx)?;
-            let executable = Executable::build(&stages.loops, Some(&queue), Some(&sources))?;
+            timings.end("passes");
+            let code = weft_runtime::compile(&stages.loops, Some(&queue))?;
+            timings.end("code");
+            let executable = Executable::load(&code, &stages.loops, Some(&queue), Some(&sources))?;
+            timings.end("load");
             Ok((stages, executable))
         })
         .map_err(|e| match e {
@@ -98,7 +102,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         origin: Origin { sources, names, exceptions },
         stages,
         kernel_dims,
-        seconds: start.elapsed().as_secs_f64(),
+        timings,
     })
 }
 
@@ -109,17 +113,26 @@ struct Read {
     typed: infer::Output,
 }
 
-fn read<'py>(py: Python<'py>, function: &Function, request: &Request, names: &mut Names<'_, 'py>) -> PyResult<Read> {
+fn read<'py>(
+    py: Python<'py>,
+    function: &Function,
+    request: &Request,
+    names: &mut Names<'_, 'py>,
+    timings: &mut Timings,
+) -> PyResult<Read> {
     names.unchecked = function.unchecked;
     names.entry(function.py_func.bind(py), function.source.bind(py))?;
     let (text, file) = names.text(FunctionRef::ENTRY)?;
+    timings.end("source");
     let py_func = text.parse(file).map(Arc::new).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    timings.end("parse");
     let defaults = names.defaults(FunctionRef::ENTRY, &function.parameters);
     let entry = UserFunction { name: function.name.clone(), py: py_func.clone(), defaults, file };
     names.set_read(FunctionRef::ENTRY, Arc::new(entry));
     let params = parameters(py, function, request, names)?;
     let typed = infer::run_with(&py_func, &params, request.door.clone(), names)
         .map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    timings.end("infer");
     Ok(Read { py_func, params, typed })
 }
 

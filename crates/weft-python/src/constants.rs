@@ -2,7 +2,7 @@
 //!
 //! Each decorated function numbers those it was called with; the number is in the dispatch key. Two functions are the
 //! same if they have the same code, globals, defaults and closed-over values, so that a lambda written in a call is
-//! compiled once.
+//! compiled once. That keeps those values alive: of the constants that calls did not use for long, only so many stay.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +11,7 @@ use pyo3::types::{PyString, PyType};
 
 use crate::dispatcher::Dispatcher;
 use crate::guards::{cell_contents, same};
+use crate::key::Word;
 use crate::resolve::{is_dtype, known_name};
 
 /// Such an argument.
@@ -33,12 +34,23 @@ pub(crate) struct Closure {
     cells: Vec<Option<Py<PyAny>>>,
 }
 
+/// How many constants of a function are kept at least.
+const KEPT: usize = 64;
+
 /// The constants that one decorated function was called with.
 #[derive(Default)]
-pub(crate) struct Constants(Mutex<Vec<Constant>>);
+pub(crate) struct Constants(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    /// Each with its number, the one used last at the end.
+    known: Vec<(u32, Constant)>,
+    /// The next number. None is given twice: keys with old ones may be about.
+    next: u32,
+}
 
 impl Constants {
-    fn all(&self) -> MutexGuard<'_, Vec<Constant>> {
+    fn table(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -46,31 +58,48 @@ impl Constants {
     pub(crate) fn number(&self, object: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
         let py = object.py();
         let Some(made) = describe(object)? else { return Ok(None) };
-        let mut all = self.all();
+        let mut table = self.table();
         let is_same = |known: &Constant| match (known, &made) {
             (Constant::Text(a), Constant::Text(b)) | (Constant::Known(a), Constant::Known(b)) => a == b,
             (Constant::Function(a), Constant::Function(b)) => a.is_same(py, b),
             _ => false,
         };
-        let at = match all.iter().position(is_same) {
-            Some(at) => at,
-            None => {
-                all.push(made);
-                all.len() - 1
-            }
-        };
-        Ok(Some(at as u32))
+        if let Some(at) = table.known.iter().rposition(|(_, known)| is_same(known)) {
+            table.known[at..].rotate_left(1);
+        } else {
+            let number = table.next;
+            table.next += 1;
+            table.known.push((number, made));
+        }
+        Ok(table.known.last().map(|(number, _)| *number))
     }
 
     /// The object behind a function's number; a text or a name for what is none.
     pub(crate) fn get<T>(&self, number: u32, read: impl FnOnce(&Constant) -> T) -> Option<T> {
-        self.all().get(number as usize).map(read)
+        self.table().known.iter().find(|(n, _)| *n == number).map(|(_, constant)| read(constant))
+    }
+
+    /// Takes out those that were not used for longest, where there are too many. Those of a key stay.
+    pub(crate) fn forget_old(&self, key: &[Word]) -> Vec<(u32, Constant)> {
+        let mut table = self.table();
+        let mut surplus = table.known.len().saturating_sub(KEPT);
+        let mut taken = vec![];
+        let mut at = 0;
+        while surplus > 0 && at < table.known.len() {
+            if key.contains(&Word::constant(table.known[at].0)) {
+                at += 1;
+            } else {
+                taken.push(table.known.remove(at));
+                surplus -= 1;
+            }
+        }
+        taken
     }
 
     /// For the garbage collector.
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        let Ok(all) = self.0.try_lock() else { return Ok(()) };
-        for constant in all.iter() {
+        let Ok(table) = self.0.try_lock() else { return Ok(()) };
+        for (_, constant) in &table.known {
             if let Constant::Function(closure) = constant {
                 visit.call(&closure.function)?;
                 visit.call(&closure.code)?;

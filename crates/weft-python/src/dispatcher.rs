@@ -56,7 +56,7 @@ impl Dispatcher {
         unsafe { self.run(args.py(), &pointers(&args)) }
     }
 
-    /// A call with one argument for each parameter.
+    /// A call with one argument for each parameter. The caller has entered the function.
     ///
     /// # Safety
     /// The objects are live and stay so during the call.
@@ -70,6 +70,7 @@ impl Dispatcher {
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
+                function.tidy(py, &call.key);
                 let (key, queue) = (function.key_for(&call.key), placement.queue(py, &call)?);
                 let request = Request { key, door: Door::Njit, queue, home: placement.home(&call) };
                 function.add(py, compile(py, function, request)?)
@@ -174,6 +175,7 @@ impl Dispatcher {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
+        let _entered = self.function.enter();
         border(py, || self.call(args, kwargs))
     }
 
@@ -228,6 +230,7 @@ impl Dispatcher {
 
     /// Compiles for arguments that `weft.types` described, outside any device context, and describes the result.
     fn _compile<'py>(&self, py: Python<'py>, arguments: Vec<Bound<'py, PyTuple>>) -> PyResult<Bound<'py, PyTuple>> {
+        let _entered = self.function.enter();
         border(py, || {
             let mut key = Key::new();
             arguments.iter().try_for_each(|described| push_words(&mut key, described))?;
@@ -242,6 +245,7 @@ impl Dispatcher {
 
     /// Forgets what was compiled, and compiles for the same arguments again.
     fn recompile(&self, py: Python<'_>) -> PyResult<()> {
+        let _entered = self.function.enter();
         let made = self.function.in_order();
         self.function.forget();
         // What ran on a device is compiled when it is called there again.

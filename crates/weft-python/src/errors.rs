@@ -83,7 +83,7 @@ pub(crate) fn from_runtime(py: Python<'_>, error: &RuntimeError, sources: &Sourc
         RuntimeError::Hal(error) => from_hal(py, error),
         RuntimeError::Codegen(error) => from_codegen(py, error, sources),
         RuntimeError::Invalid(text) => new(py, "DeviceError", text.clone()),
-        RuntimeError::Interrupted => crate::event::interruption(),
+        RuntimeError::Interrupted { .. } => crate::event::interruption(),
         error => internal(py, &error.to_string()),
     }
 }

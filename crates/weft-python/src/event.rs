@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
+use weft_ir::ExcClass;
 use weft_runtime::{Interrupter, wait_unless};
 
 use crate::errors;
@@ -42,10 +43,11 @@ thread_local! {
 /// module is made.
 pub(crate) fn install_hooks() {
     let stop = || match Python::attach(|py| py.check_signals()) {
-        Ok(()) => false,
+        Ok(()) => None,
         Err(error) => {
+            let ordinary = Python::attach(|py| error.is_instance_of::<PyException>(py));
             RAISED.set(Some(error));
-            true
+            Some(if ordinary { ExcClass::Exception } else { ExcClass::KeyboardInterrupt })
         }
     };
     weft_runtime::set_interrupter(Interrupter { listens: handles_signals, stop });

@@ -1,11 +1,12 @@
 //! What a decorated function is, whichever door it is behind: its Python function, its text, its specialisations.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
 
 use crate::constants::Constants;
 use crate::guards::Numbers;
@@ -38,8 +39,10 @@ pub(crate) struct Function {
     /// Arguments can be taken as they come when all are given by position.
     positional: bool,
     binder: PyOnceLock<Py<PyAny>>,
-    /// All that were ever made. Calls borrow them from here, so none goes before the function does.
+    /// All that may be called again. Calls borrow them from here, so none goes while calls are under way.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
+    /// Calls under way. Changed under the GIL alone.
+    calls: AtomicUsize,
     /// The one used last; null at first.
     last: AtomicPtr<Specialisation>,
 }
@@ -70,6 +73,7 @@ impl Function {
             nogil,
             binder: PyOnceLock::new(),
             specialisations: Mutex::default(),
+            calls: AtomicUsize::new(0),
             last: AtomicPtr::default(),
         })
     }
@@ -102,6 +106,35 @@ impl Function {
         self.specialisations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes that a call is under way for as long as the result lives: what [`Function::find`] and [`Function::add`]
+    /// give may be used until then. Made and dropped under the GIL.
+    #[inline]
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        // Under the GIL nobody comes between.
+        self.calls.store(self.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Entered(self)
+    }
+
+    /// Before a call that has to compile for `key`: lets go of what will not be called again, and of what is for
+    /// constants that are forgotten. Does nothing while another call is under way, which may use them.
+    pub(crate) fn tidy(&self, py: Python<'_>, key: &[Word]) {
+        if self.calls.load(Ordering::Relaxed) != 1 {
+            return;
+        }
+        let constants = self.constants.forget_old(key);
+        let is_of_these = |word: &Word| word.as_constant().is_some_and(|n| constants.iter().any(|(k, _)| *k == n));
+        let gone: Vec<Arc<Specialisation>> = {
+            let mut all = self.all();
+            let gone = all.extract_if(.., |s| s.is_retired() || s.key.iter().any(is_of_these)).collect();
+            let last = all.last().map_or(std::ptr::null(), Arc::as_ptr);
+            self.last.store(last.cast_mut(), Ordering::Release);
+            gone
+        };
+        // Not under the locks: what they refer to may run code of its own when it goes.
+        drop((gone, constants));
+        self.numbers.forget_unused(py);
+    }
+
     /// The specialisation for a key whose assumptions hold. The last one used is looked at first.
     #[inline]
     pub(crate) fn find(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
@@ -117,7 +150,7 @@ impl Function {
         let fitting: Vec<*const Specialisation> =
             self.all().iter().rev().filter(|s| s.is_for(key)).map(Arc::as_ptr).collect();
         for pointer in fitting {
-            // SAFETY: no specialisation goes before the function does.
+            // SAFETY: no specialisation goes while this call is under way.
             let found = unsafe { &*pointer };
             if found.serves(py, key) {
                 self.last.store(pointer.cast_mut(), Ordering::Release);
@@ -133,11 +166,17 @@ impl Function {
         let mut key = call.clone();
         let Some((last, arguments)) = key.split_last_mut() else { return key };
         let general = last.general();
-        let other = |s: &&Arc<Specialisation>| {
-            let (own, rest) = s.key.split_last().map_or((None, &[][..]), |(own, rest)| (Some(own.general()), rest));
-            !s.is_retired() && own == Some(general) && rest == arguments
-        };
-        if self.all().iter().filter(other).count() >= PATTERNS {
+        let mut patterns = SmallVec::<[Word; 4]>::new();
+        for made in self.all().iter().filter(|s| !s.is_retired()) {
+            if let Some((own, rest)) = made.key.split_last()
+                && rest == arguments
+                && own.general() == general
+                && !patterns.contains(own)
+            {
+                patterns.push(*own);
+            }
+        }
+        if patterns.len() >= PATTERNS && !patterns.contains(last) {
             *last = general;
         }
         key
@@ -153,7 +192,7 @@ impl Function {
         let pointer = Arc::as_ptr(&made);
         self.all().push(made);
         self.last.store(pointer.cast_mut(), Ordering::Release);
-        // SAFETY: it is in the list now, from which nothing is taken before the function goes.
+        // SAFETY: it is in the list now, from which nothing is taken while this call is under way.
         unsafe { &*pointer }
     }
 
@@ -171,7 +210,7 @@ impl Function {
     /// The one used last.
     #[inline]
     pub(crate) fn last(&self) -> Option<&Specialisation> {
-        // SAFETY: null or a specialisation of the list, from which nothing is taken before the function goes.
+        // SAFETY: null or a specialisation of the list; what is taken from there is not the last any more.
         unsafe { self.last.load(Ordering::Acquire).as_ref() }
     }
 
@@ -186,5 +225,15 @@ impl Function {
         // Shared ones are being looked at, by somebody who keeps them.
         let owned = specialisations.iter().filter(|s| Arc::strong_count(s) == 1);
         owned.map(|s| &s.guards).try_for_each(|guards| guards.traverse(visit))
+    }
+}
+
+/// A call under way.
+pub(crate) struct Entered<'a>(&'a Function);
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.calls.store(self.0.calls.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 }

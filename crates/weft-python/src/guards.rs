@@ -4,6 +4,7 @@
 //! dictionary, an unchanged count is all that is looked at. Else each name is looked up, and must lead to the same
 //! object, or to an equal number.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -84,6 +85,14 @@ impl Place {
             Place::Cell(cell) => Place::Cell(cell.clone_ref(py)),
             Place::Dict(dict, name) => Place::Dict(dict.clone_ref(py), name.clone_ref(py)),
             Place::Attribute(object, name) => Place::Attribute(object.clone_ref(py), name.clone_ref(py)),
+        }
+    }
+
+    /// What it keeps alive, where that is not a namespace.
+    fn held(&self) -> Option<&Py<PyAny>> {
+        match self {
+            Place::Cell(object) | Place::Attribute(object, _) => Some(object),
+            Place::Dict(..) => None,
         }
     }
 
@@ -210,6 +219,21 @@ impl Numbers {
                 0
             }
         }
+    }
+
+    /// Forgets closure variables and objects that nobody else has any more.
+    pub(crate) fn forget_unused(&self, py: Python<'_>) {
+        // SAFETY: a live object, under the GIL; the count is only looked at.
+        let count = |object: &Py<PyAny>| unsafe { ffi::Py_REFCNT(object.bind(py).as_ptr()) };
+        let gone: Vec<_> = {
+            let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ours: HashMap<*mut ffi::PyObject, ffi::Py_ssize_t> = HashMap::new();
+            seen.iter().filter_map(|(place, ..)| place.held()).for_each(|o| *ours.entry(o.as_ptr()).or_default() += 1);
+            let alone = |place: &Place| place.held().is_some_and(|o| ours.get(&o.as_ptr()) == Some(&count(o)));
+            seen.extract_if(.., |(place, ..)| alone(place)).collect()
+        };
+        // Not under the lock: what they hold may run code of its own when it goes.
+        drop(gone);
     }
 
     /// For the garbage collector.

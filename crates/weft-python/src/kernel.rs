@@ -60,6 +60,7 @@ impl Kernel {
         then: impl FnOnce(&Arc<Queue>) -> T,
     ) -> PyResult<T> {
         let function = &self.0;
+        let _entered = function.enter();
         let sizes = &size.global;
         let mut call = Arguments::default();
         call.slots.extend_from_slice(sizes);
@@ -85,6 +86,7 @@ impl Kernel {
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
+                function.tidy(py, &call.key);
                 let (key, queue, door) = (call.key.clone(), placement.queue(py, &call)?, Door::Kernel { dims });
                 function.add(py, compile(py, function, Request { key, door, queue, home: placement.home(&call) })?)
             }

@@ -112,6 +112,11 @@ impl Word {
         Word(CONSTANT | u64::from(number) << UNITS)
     }
 
+    /// The number of [`Word::constant`].
+    pub(crate) fn as_constant(self) -> Option<u32> {
+        (self.bits(KIND, 4) == CONSTANT).then(|| self.bits(UNITS, 32) as u32)
+    }
+
     /// The open device context of a call.
     pub(crate) fn context(id: u32) -> Word {
         Word(CONTEXT | u64::from(id) << PLACE)
@@ -258,7 +263,7 @@ impl<'a> Words<'a> {
                 (self.pattern, self.leaders) = outer;
                 Param::List(Some(Box::new(item)))
             }
-            CONSTANT => constant(word.bits(UNITS, 32) as u32)?,
+            CONSTANT => constant(word.as_constant()?)?,
             _ if word == Word::weak(Weak::None) => Param::Const(Const::None),
             _ => Param::Value(self.ty(word)),
         })

@@ -40,6 +40,7 @@ mod signature;
 mod specialisation;
 mod tensor;
 mod text;
+mod timings;
 mod trace;
 mod vectorcall;
 

@@ -3,8 +3,8 @@
 //! Every name that was looked up becomes an assumption ([`Guards`]). Functions of the user's are numbered as they are
 //! met, and read when they are called.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, P
 use weft_diag::{Diagnostic, ErrorKind, Sources, Span};
 use weft_ir::attr::Const;
 use weft_ir::{DType, ExcClass, half};
-use weft_passes::infer::{FunctionRef, Resolved, Resolver, UserFunction, known_functions};
+use weft_passes::infer::{FunctionRef, Resolved, Resolver, UserFunction, is_known_function, known_functions};
 
 use crate::arguments::array_word;
 use crate::constants::is_function;
@@ -251,6 +251,9 @@ impl<'a, 'py> Names<'a, 'py> {
         {
             return Ok(Resolved::Tuple(tuple.iter().map(|part| self.describe(&part, None)).collect::<PyResult<_>>()?));
         }
+        if let Some(name) = name_in_numpy(&original(object)) {
+            return Ok(Resolved::NotYet { name });
+        }
         if is_function(object) || object.is_instance_of::<Dispatcher>() {
             return Ok(Resolved::UserFunction(self.number(object)?));
         }
@@ -448,7 +451,7 @@ pub(crate) fn known_name(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<
     let table = KNOWN.get_or_try_init(py, || {
         let mut table = HashMap::new();
         // `weft.lib` is reached through what it overloads.
-        let names = known_functions().into_iter().filter(|n| !n.starts_with("weft.lib."));
+        let names = known_functions().filter(|n| !n.starts_with("weft.lib.")).map(str::to_owned);
         let dtypes = DType::ALL.iter().map(|d| match d {
             DType::Bool => "numpy.bool".to_owned(),
             d => format!("numpy.{}", d.numpy_name()),
@@ -466,14 +469,12 @@ pub(crate) fn known_name(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<
 
 /// The name that a function or type gives itself, if that is what the compiler knows it by.
 fn by_own_name(object: &Bound<'_, PyAny>) -> Option<String> {
-    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
-    let names = NAMES.get_or_init(|| known_functions().into_iter().collect());
     if !object.is_callable() || object.cast::<PyModule>().is_ok() {
         return None;
     }
     let part = |name: &str| object.getattr_opt(name).ok().flatten()?.extract::<String>().ok();
     let name = format!("{}.{}", part("__module__")?, part("__qualname__").or_else(|| part("__name__"))?);
-    let found = names.contains(&name).then(|| import_path(object.py(), &name)).flatten()?;
+    let found = is_known_function(&name).then(|| import_path(object.py(), &name)).flatten()?;
     original(&found).is(object).then_some(name)
 }
 
@@ -482,6 +483,24 @@ fn is_of_another_package(object: &Bound<'_, PyAny>) -> bool {
     let module = object.getattr_opt("__module__").ok().flatten().and_then(|m| m.extract::<String>().ok());
     let top = module.as_deref().and_then(|m| m.split('.').next());
     top.is_some_and(|top| !["numpy", "math", "cmath", "builtins", "weft", "_operator", "operator"].contains(&top))
+}
+
+/// What a function of NumPy's is called there, without the `numpy`. Many are written in Python: that is not compiled.
+fn name_in_numpy(object: &Bound<'_, PyAny>) -> Option<String> {
+    if !object.is_callable() || object.cast::<PyType>().is_ok() {
+        return None;
+    }
+    let text = |of: &Bound<'_, PyAny>, name: &str| of.getattr_opt(name).ok().flatten()?.extract::<String>().ok();
+    let is_numpy = |module: &str| module == "numpy" || module.starts_with("numpy.");
+    // A method of an object of NumPy's (`np.random.rand`), or a ufunc, is known by its class alone.
+    let classes = [object.getattr_opt("__self__").ok().flatten().map(|of| of.get_type()), Some(object.get_type())];
+    let module = text(object, "__module__")
+        .or_else(|| classes.iter().flatten().find_map(|c| text(c, "__module__").filter(|m| is_numpy(m))))
+        .filter(|m| is_numpy(m))?;
+    let name = text(object, "__name__")?;
+    // Private modules are nobody's way to it.
+    let public = module.split('.').skip(1).take_while(|part| !part.starts_with('_') && *part != "mtrand");
+    Some(public.chain([name.as_str()]).collect::<Vec<_>>().join("."))
 }
 
 /// Whether an object is a `numpy.dtype`.

@@ -1,9 +1,10 @@
 //! One compiled version of a function: for these argument types, at this place, under these assumptions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use weft_ir::attr::Const;
 use weft_ir::print::print_module;
 use weft_ir::{Module, Place, Type};
@@ -15,6 +16,7 @@ use weft_runtime::{Executable, Queue};
 use crate::errors::Origin;
 use crate::guards::Guards;
 use crate::key::{Key, Word};
+use crate::timings::Timings;
 
 /// A specialisation.
 pub(crate) struct Specialisation {
@@ -47,7 +49,8 @@ pub(crate) struct Specialisation {
     pub(crate) stages: Stages,
     /// Dimensions of the launch, for kernels.
     pub(crate) kernel_dims: u32,
-    pub(crate) seconds: f64,
+    /// How long compiling took.
+    pub(crate) timings: Timings,
 }
 
 impl Specialisation {
@@ -113,6 +116,22 @@ impl Specialisation {
     }
 }
 
+/// After so many specialisations went, the C library is asked to give their memory back: it keeps small blocks for later.
+const TRIM_AFTER: usize = 128;
+
+impl Drop for Specialisation {
+    fn drop(&mut self) {
+        static GONE: AtomicUsize = AtomicUsize::new(0);
+        if (GONE.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(TRIM_AFTER) {
+            #[cfg(target_env = "gnu")]
+            // SAFETY: gives free memory of the heap back to the system, and touches nothing else.
+            unsafe {
+                libc::malloc_trim(0);
+            }
+        }
+    }
+}
+
 fn parameter_name(param: &Param) -> String {
     match param {
         Param::Value(ty) => ty.user_name(),
@@ -127,22 +146,36 @@ fn parameter_name(param: &Param) -> String {
 }
 
 /// What `f.specializations` shows of one.
-#[pyclass(frozen, get_all, module = "weft")]
+#[pyclass(frozen, module = "weft")]
 pub(crate) struct Specialization {
     /// Parameter types: `(float64[:], int)`.
+    #[pyo3(get)]
     signature: String,
     /// Filter string of the device that parallel work runs on.
+    #[pyo3(get)]
     device: String,
     /// How long compiling took.
+    #[pyo3(get)]
     seconds: f64,
     /// `compiled`, or `disk` when it was found there.
+    #[pyo3(get)]
     origin: &'static str,
+    parts: Vec<(&'static str, f64)>,
 }
 
 #[pymethods]
 impl Specialization {
+    /// Seconds by part of the compiler, in the order in which they run: `source`, `parse`, `infer`, `passes`, `code`,
+    /// `load`.
+    #[getter]
+    fn timings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let timings = PyDict::new(py);
+        self.parts.iter().try_for_each(|(part, seconds)| timings.set_item(part, seconds))?;
+        Ok(timings)
+    }
+
     fn __repr__(&self) -> String {
-        let Specialization { signature, device, seconds, origin } = self;
+        let Specialization { signature, device, seconds, origin, .. } = self;
         format!("<{signature} on {device}, {origin} in {:.1} ms>", seconds * 1e3)
     }
 }
@@ -150,6 +183,7 @@ impl Specialization {
 impl From<&Specialisation> for Specialization {
     fn from(s: &Specialisation) -> Specialization {
         let device = s.queue.filter().to_owned();
-        Specialization { signature: s.signature(), device, seconds: s.seconds, origin: "compiled" }
+        let (seconds, parts) = (s.timings.total(), s.timings.parts());
+        Specialization { signature: s.signature(), device, seconds, origin: "compiled", parts }
     }
 }

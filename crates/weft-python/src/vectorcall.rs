@@ -81,6 +81,7 @@ pub(crate) unsafe extern "C" fn call(
         let py = Python::assume_attached();
         let object = Bound::from_borrowed_ptr(py, callable);
         let dispatcher = object.cast_unchecked::<Dispatcher>().get();
+        let _entered = dispatcher.function().enter();
         let plain = kwnames.is_null() && dispatcher.function().takes(count);
         let mut failure = None;
         if plain {

@@ -133,8 +133,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Brings what the device wrote back to host arrays, and notes the uses of all buffers.
-    pub(crate) fn end(&mut self) -> Result<(), RuntimeError> {
+    /// Brings what the device wrote back to host arrays, and notes the uses of all buffers. `failed` says that an error of
+    /// the runtime ends the call; one that was handled does not count.
+    pub(crate) fn end(&mut self, failed: bool) -> Result<(), RuntimeError> {
         let Some(queue) = self.device() else { return Ok(()) };
         // Compiled code is done: nobody else has these.
         let residency = self.residency.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +143,7 @@ impl<'a> Call<'a> {
         let fresh = self.fresh.get_mut().unwrap_or_else(PoisonError::into_inner);
         let launched = self.launched.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The part that takes long first: it leaves host memory alone, and so may be ended.
-        let stopped = *failure == Some(RuntimeError::Interrupted);
+        let stopped = failed && matches!(failure, Some(RuntimeError::Interrupted { .. }));
         let waited = match residency.is_empty() || stopped {
             true => Ok(()),
             false => queue.last_event().map_or(Ok(()), |event| interrupt::wait(&event)),
@@ -385,7 +386,7 @@ unsafe fn guard(ctx: *mut CallCtx, entry: impl FnOnce(&Call<'_>) -> Result<(), S
         Stop::Failed(error) => {
             let class = match &error {
                 RuntimeError::Hal(HalError::OutOfMemory { .. }) => ExcClass::MemoryError,
-                RuntimeError::Interrupted => ExcClass::KeyboardInterrupt,
+                RuntimeError::Interrupted { class } => *class,
                 _ => ExcClass::Exception,
             };
             // One that is there already was handled.

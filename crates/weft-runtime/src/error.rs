@@ -20,7 +20,10 @@ pub enum RuntimeError {
     Invalid(String),
     /// Somebody ended a wait for a device ([`crate::Interrupter`]).
     #[error("the wait for a device was ended")]
-    Interrupted,
+    Interrupted {
+        /// What it is to handlers in compiled code.
+        class: ExcClass,
+    },
     /// A broken invariant of ours: a panic below compiled code, or code that does not match its tables.
     #[error("{0}")]
     Internal(String),

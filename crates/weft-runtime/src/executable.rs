@@ -199,7 +199,8 @@ impl Executable {
         let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default(), stack_limit };
         // SAFETY: the slots are the entry's, by the caller's word and the checks above; the context outlives the call.
         let status = unsafe { (self.entry)(&mut ctx, args.as_ptr(), ret.as_mut_ptr()) };
-        let ended = if plain { Ok(()) } else { call.end() };
+        let failed = status != 0 && ctx.exc.site == ExcRecord::RUNTIME;
+        let ended = if plain { Ok(()) } else { call.end(failed) };
         if status == 0 && ended.is_ok() {
             call.settle(self.owners.iter().map(|&at| ret[at]));
             return Ok(());

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use weft_hal::{Event, HalError};
+use weft_ir::ExcClass;
 
 use crate::error::RuntimeError;
 
@@ -20,8 +21,9 @@ const EAGER: Duration = Duration::from_micros(300);
 pub struct Interrupter {
     /// Whether waits of the calling thread may be ended at all.
     pub listens: fn() -> bool,
-    /// Whether to stop waiting now. Asked about every 50 ms.
-    pub stop: fn() -> bool,
+    /// Whether to stop waiting now, and what that is to handlers in compiled code: a `KeyboardInterrupt`, or an
+    /// `Exception`. Asked about every 50 ms.
+    pub stop: fn() -> Option<ExcClass>,
 }
 
 static INTERRUPTER: OnceLock<Interrupter> = OnceLock::new();
@@ -65,7 +67,7 @@ pub(crate) fn wait(event: &Event) -> Result<(), RuntimeError> {
     match INTERRUPTER.get().filter(|who| (who.listens)()) {
         None => Ok(event.wait()?),
         Some(who) => {
-            let stop = || if (who.stop)() { Err(RuntimeError::Interrupted) } else { Ok(()) };
+            let stop = || (who.stop)().map_or(Ok(()), |class| Err(RuntimeError::Interrupted { class }));
             Ok(wait_unless(event, stop)??)
         }
     }

@@ -3,11 +3,14 @@
 //! Every node carries the [`Span`] of its own text (without surrounding parentheses). Names are
 //! resolved; constructs that are not compiled yet are kept as `Unsupported` nodes, so that they
 //! are refused where they stand, and only if they are live.
+//!
+//! The tree can be kept as bytes (serde): that is how the library comes with the compiler.
 
+use serde::{Deserialize, Serialize};
 use weft_diag::Span;
 
 /// A function or lambda, with its names resolved.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
     /// The name after `def`; `<lambda>` for a lambda, as in CPython.
     pub name: String,
@@ -31,7 +34,7 @@ pub struct Function {
 }
 
 /// One parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Param {
     /// Its name.
     pub name: String,
@@ -44,7 +47,7 @@ pub struct Param {
 }
 
 /// How arguments reach a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ParamKind {
     /// Before `/`.
     PositionalOnly,
@@ -59,7 +62,7 @@ pub enum ParamKind {
 }
 
 /// A statement with its place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stmt {
     /// Its text.
     pub span: Span,
@@ -68,7 +71,7 @@ pub struct Stmt {
 }
 
 /// Statements.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum StmtKind {
     /// `a = b, c = value`: the value is bound to each target from left to right. Targets are
     /// `Name`, `Attribute`, `Subscript`, `Tuple`, `List` or `Starred` expressions.
@@ -169,15 +172,17 @@ pub enum StmtKind {
     },
     /// `del a, b[0]`.
     Delete(Vec<Expr>),
-    /// Anything else.
+    /// Anything else. The library has none.
+    #[serde(skip)]
     Unsupported {
         /// What it is, as a noun phrase: "a class definition".
+        #[serde(skip)]
         what: &'static str,
     },
 }
 
 /// `except class as name:`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Handler {
     /// A class or a tuple of classes; absent: any exception.
     pub class: Option<Expr>,
@@ -190,7 +195,7 @@ pub struct Handler {
 }
 
 /// `case pattern if guard:`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// What the subject is compared with.
     pub pattern: Pattern,
@@ -203,7 +208,7 @@ pub struct Case {
 }
 
 /// A pattern with its place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pattern {
     /// Its text.
     pub span: Span,
@@ -212,7 +217,7 @@ pub struct Pattern {
 }
 
 /// Patterns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PatternKind {
     /// A literal or dotted name: equal to it.
     Value(Expr),
@@ -238,15 +243,17 @@ pub enum PatternKind {
         /// What the value itself must fit.
         inner: Option<Box<Pattern>>,
     },
-    /// Anything else.
+    /// Anything else. The library has none.
+    #[serde(skip)]
     Unsupported {
         /// What it is, as a noun phrase.
+        #[serde(skip)]
         what: &'static str,
     },
 }
 
 /// An expression with its place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Expr {
     /// Its text, without parentheses around it.
     pub span: Span,
@@ -255,7 +262,7 @@ pub struct Expr {
 }
 
 /// Expressions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ExprKind {
     /// A literal.
     Constant(Constant),
@@ -365,9 +372,11 @@ pub enum ExprKind {
         /// Each value with its conversion and format as written: `!r:>8`.
         values: Vec<(Expr, String)>,
     },
-    /// Anything else.
+    /// Anything else. The library has none.
+    #[serde(skip)]
     Unsupported {
         /// What it is, as a noun phrase: "a set comprehension".
+        #[serde(skip)]
         what: &'static str,
     },
 }
@@ -376,7 +385,7 @@ pub enum ExprKind {
 ///
 /// Its targets are names of its own. In this tree they are locals of the function around it, each with a name that no
 /// other has (`i.0`: Python's names have no dots).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comprehension {
     /// Whether it stands in parentheses: its items are then made when they are asked for.
     pub is_generator: bool,
@@ -389,7 +398,7 @@ pub struct Comprehension {
 }
 
 /// `for target in iter if test …`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComprehensionLoop {
     /// As in `Assign`.
     pub target: Expr,
@@ -400,7 +409,7 @@ pub struct ComprehensionLoop {
 }
 
 /// A keyword argument.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Keyword {
     /// The name, or `None` for `**value`.
     pub name: Option<String>,
@@ -411,7 +420,7 @@ pub struct Keyword {
 }
 
 /// Whose a name is, by Python's scope rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Binding {
     /// A parameter, or bound somewhere in the function itself.
     Local,
@@ -422,7 +431,7 @@ pub enum Binding {
 }
 
 /// A literal's value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Constant {
     /// `None`.
     None,
@@ -448,7 +457,7 @@ pub enum Constant {
 macro_rules! operators {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum $name { $(#[doc = concat!("`", $text, "`")] $variant,)* }
 
         impl $name {

@@ -219,17 +219,6 @@ def diff(a, n=1):
     return diff(d, n - 1)
 
 
-@overload(np.clip, np.ndarray.clip)
-def clip(a, a_min=None, a_max=None):
-    if a_min is None and a_max is None:
-        return prim.copy(a)
-    if a_min is None:
-        return np.minimum(a, a_max)
-    if a_max is None:
-        return np.maximum(a, a_min)
-    return np.minimum(np.maximum(a, a_min), a_max)
-
-
 @overload(np.dot, np.ndarray.dot)
 def dot(a, b):
     x = as_array(a)

@@ -728,7 +728,7 @@ def _clip(a, a_min, a_max):
     return prim.minimum(prim.maximum(a, a_min), a_max)
 
 
-@overload(np.clip)
+@overload(np.clip, np.ndarray.clip)
 def clip(a, a_min=None, a_max=None):
     if a_min is None:
         if a_max is None:

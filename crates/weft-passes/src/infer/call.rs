@@ -27,10 +27,10 @@ impl Infer<'_> {
     fn library_name(&self, function: &str, path: &str) -> Result<Abs, Diagnostic> {
         let overload = library::find(function)?.ok_or_else(|| self.internal("an unknown library function"))?;
         let own = format!("weft.lib.{}.{path}", overload.module);
-        if library::find(&own)?.is_some() {
+        if library::has(&own) {
             return Ok(Abs::Function(own));
         }
-        let name = library::canonical(&overload.imports, path);
+        let name = library::canonical(overload.module, path);
         let float = |v| Ok(Abs::Const(Const::Float(v)));
         match name.as_str() {
             "numpy.pi" | "math.pi" => return float(std::f64::consts::PI),
@@ -81,6 +81,17 @@ impl Infer<'_> {
                 Err(match nearest {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d,
+                })
+            }
+            Resolved::NotYet { name } => {
+                let d = self.refuse(format!("`np.{name}` is not supported yet"));
+                let near = library::related_of_numpy(&name);
+                let near: Vec<String> = near.iter().map(|near| format!("`np.{near}`")).collect();
+                let outside = "call it outside and pass the result, or write it out";
+                Err(match near.as_slice() {
+                    [] => d.help(outside),
+                    [one] => d.help(format!("{one} is; or {outside}")),
+                    some => d.help(format!("{} are; or {outside}", some.join(" and "))),
                 })
             }
             Resolved::Other { what } => {

@@ -73,13 +73,12 @@ impl Infer<'_> {
     /// Adds the attribute nearest to `name` among `own` and the library's for values like `x`.
     fn suggest(&self, x: &Abs, name: &str, own: &[&str], d: Diagnostic) -> Diagnostic {
         let classes = self.classes_of(x);
-        let known = super::known_functions();
-        let of_class = |path: &String| {
+        let of_class = |path: &'static str| {
             let (class, name) = path.rsplit_once('.')?;
-            classes.iter().any(|c| c == class).then(|| name.to_string())
+            classes.iter().any(|c| c == class).then_some(name)
         };
-        let known: Vec<String> = known.iter().filter_map(of_class).collect();
-        match nearest(name, known.iter().map(String::as_str).chain(own.iter().copied())) {
+        let known = super::known_functions().filter_map(of_class);
+        match nearest(name, known.chain(own.iter().copied())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if classes.iter().any(|c| c == "numpy.ndarray") => {
                 d.help("write it as a loop or with functions of NumPy")

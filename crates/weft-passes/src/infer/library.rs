@@ -1,31 +1,19 @@
 //! The registry of library functions: Python source in the compiled subset, by the function it stands for.
 //!
-//! `python/weft/lib/*.py` is embedded in the binary. A function decorated `@overload(np.sin)` is
-//! what a call of NumPy's `sin` compiles to; `@elementwise` says its body is about one element.
-//! Nothing in Rust lists NumPy's functions.
+//! The build script parses `python/weft/lib/*.py`; the trees are embedded in the binary, and each is decoded when it is
+//! first called. A function decorated `@overload(np.sin)` is what a call of NumPy's `sin` compiles to; `@elementwise`
+//! says its body is about one element. Nothing in Rust lists NumPy's functions.
 
 use crate::py::PyFunction;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use weft_diag::Diagnostic;
-use weft_syntax::{Param, parse_library};
+use weft_diag::{Diagnostic, Span};
+use weft_syntax::{Function, Param};
 
-/// Library modules, by name.
-const SOURCES: &[(&str, &str)] = &[
-    ("builtins", include_str!("../../../../python/weft/lib/builtins.py")),
-    ("creation", include_str!("../../../../python/weft/lib/creation.py")),
-    ("list", include_str!("../../../../python/weft/lib/list.py")),
-    ("cmath", include_str!("../../../../python/weft/lib/cmath.py")),
-    ("math", include_str!("../../../../python/weft/lib/math.py")),
-    ("arrays", include_str!("../../../../python/weft/lib/arrays.py")),
-    ("indexing", include_str!("../../../../python/weft/lib/indexing.py")),
-    ("numpy", include_str!("../../../../python/weft/lib/numpy.py")),
-    ("parts", include_str!("../../../../python/weft/lib/parts.py")),
-    ("reductions", include_str!("../../../../python/weft/lib/reductions.py")),
-    ("tensor", include_str!("../../../../python/weft/lib/tensor.py")),
-    ("ufuncs", include_str!("../../../../python/weft/lib/ufuncs.py")),
-];
+include!(concat!(env!("OUT_DIR"), "/library.rs"));
+
+/// The functions, as the build script wrote them.
+static TREES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/library.bin"));
 
 /// Functions `infer` itself gives meaning to.
 const BUILTINS: &[&str] = &[
@@ -75,118 +63,77 @@ pub(super) struct Overload {
     pub attribute: bool,
     /// Its module: functions there are known to each other by name.
     pub module: &'static str,
-    /// Imported names of its module: `np` → `numpy`.
-    pub imports: Arc<BTreeMap<String, String>>,
 }
 
 /// Canonical names of every function a program may call.
-pub fn known_functions() -> Vec<String> {
-    let library = index().iter().flat_map(|r| r.keys().cloned());
-    BUILTINS.iter().map(|s| s.to_string()).chain(library).collect()
+pub fn known_functions() -> impl Iterator<Item = &'static str> {
+    BUILTINS.iter().copied().chain(NAMES.iter().map(|(name, _)| *name))
 }
 
-/// The overload of a canonical name. Its text is parsed when it is first asked for.
+/// Whether a program may call a function of this canonical name.
+pub fn is_known_function(name: &str) -> bool {
+    BUILTINS.binary_search(&name).is_ok() || number(name).is_some()
+}
+
+/// Functions of NumPy that a program may call and whose names are in this one, which is not there: `prod` for
+/// `nanprod`. Names that merely look alike (`sort`, `sqrt`) would mislead.
+pub(super) fn related_of_numpy(name: &str) -> Vec<&'static str> {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let functions = known_functions().filter_map(|known| known.strip_prefix("numpy."));
+    let mut found: Vec<&str> = functions.filter(|known| known.len() >= 3 && last.contains(known)).collect();
+    let all = found.clone();
+    found.retain(|short| !all.iter().any(|long| long.len() > short.len() && long.contains(short)));
+    found
+}
+
+fn number(name: &str) -> Option<usize> {
+    NAMES.binary_search_by_key(&name, |(name, _)| *name).ok().map(|at| NAMES[at].1)
+}
+
+/// Whether the library has a function of this canonical name.
+pub(super) fn has(name: &str) -> bool {
+    number(name).is_some()
+}
+
+/// The overload of a canonical name. It is decoded when it is first asked for.
 pub(super) fn find(name: &str) -> Result<Option<&'static Overload>, Diagnostic> {
-    let index = index().as_ref().map_err(Clone::clone)?;
-    let Some(entry) = index.get(name) else { return Ok(None) };
-    match entry.parsed.get_or_init(|| entry.parse()) {
+    static DECODED: [OnceLock<Result<Overload, Diagnostic>>; FUNCTIONS.len()] =
+        [const { OnceLock::new() }; FUNCTIONS.len()];
+    let Some(number) = number(name) else { return Ok(None) };
+    match DECODED[number].get_or_init(|| decode(number)) {
         Ok(overload) => Ok(Some(overload)),
         Err(d) => Err(d.clone()),
     }
 }
 
-/// Where a function stands.
-struct Entry {
-    module: &'static str,
-    /// From its first decorator to its end.
-    text: &'static str,
-    imports: Arc<BTreeMap<String, String>>,
-    parsed: OnceLock<Result<Overload, Diagnostic>>,
-}
-
-type Index = BTreeMap<String, Arc<Entry>>;
-
-/// Every function by its names, found by the lines that begin at the margin: nothing is parsed but imports.
-fn index() -> &'static Result<Index, Diagnostic> {
-    static INDEX: OnceLock<Result<Index, Diagnostic>> = OnceLock::new();
-    INDEX.get_or_init(|| {
-        let mut all = BTreeMap::new();
-        for (module, text) in SOURCES {
-            scan(module, text, &mut all)?;
-        }
-        Ok(all)
-    })
-}
-
-fn scan(module: &'static str, text: &'static str, all: &mut Index) -> Result<(), Diagnostic> {
-    // Functions begin with their first decorator, or with `def`, at the margin.
-    let mut starts = vec![];
-    let (mut at, mut decorated) = (0, false);
-    for line in text.split_inclusive('\n') {
-        if line.starts_with('@') || line.starts_with("def ") {
-            if !decorated {
-                starts.push(at);
-            }
-            decorated = line.starts_with('@');
-        }
-        at += line.len();
-    }
-    let first = starts.first().copied().unwrap_or(text.len());
-    let imports = Arc::new(parse_library(u32::MAX, &text[..first])?.imports);
-    for (k, &start) in starts.iter().enumerate() {
-        let text = &text[start..starts.get(k + 1).copied().unwrap_or(text.len())];
-        let Some(def) = text.find("def ").filter(|&at| at == 0 || text[..at].ends_with('\n')) else { continue };
-        let head = &text[..def];
-        let name = text[def + 4..].split('(').next().unwrap_or_default();
-        // Without an overload, a function is known by its module: what the library calls itself.
-        let mut names = vec![format!("weft.lib.{module}.{name}")];
-        if let Some(list) = head.split_once("@overload(").and_then(|(_, rest)| rest.split_once(')')) {
-            let paths = list.0.split(',').map(str::trim).filter(|p| !p.is_empty());
-            names.extend(paths.map(|p| canonical(&imports, p)));
-        }
-        let entry = Arc::new(Entry { module, text, imports: imports.clone(), parsed: OnceLock::new() });
-        all.extend(names.into_iter().map(|name| (name, entry.clone())));
-    }
-    Ok(())
-}
-
-impl Entry {
-    fn parse(&self) -> Result<Overload, Diagnostic> {
-        let library = parse_library(u32::MAX, self.text)?;
-        let Some((function, decorators)) = library.functions.into_iter().next() else {
-            return Err(Diagnostic::internal(weft_diag::Span::NONE, "a library function without text"));
-        };
-        let mut form = Form::Whole;
-        let mut attribute = false;
-        for d in decorators {
-            match d.path.as_str() {
-                "overload" => {}
-                "elementwise" => form = Form::Elementwise,
-                "elementwise_array" => form = Form::ElementwiseArray,
-                "generate" => form = Form::Generate,
-                "attribute" => attribute = true,
-                other => {
-                    let message = format!("the library decorator `{other}` is unknown");
-                    return Err(Diagnostic::internal(d.span, message));
-                }
+fn decode(number: usize) -> Result<Overload, Diagnostic> {
+    let (module, start, end) = FUNCTIONS[number];
+    let decoded: Result<(Vec<&str>, Function), _> = postcard::from_bytes(&TREES[start..end]);
+    let (decorators, function) =
+        decoded.map_err(|e| Diagnostic::internal(Span::NONE, format!("a library function is damaged: {e}")))?;
+    let mut form = Form::Whole;
+    let mut attribute = false;
+    for decorator in decorators {
+        match decorator {
+            "elementwise" => form = Form::Elementwise,
+            "elementwise_array" => form = Form::ElementwiseArray,
+            "generate" => form = Form::Generate,
+            "attribute" => attribute = true,
+            other => {
+                let message = format!("the library decorator `{other}` is unknown");
+                return Err(Diagnostic::internal(Span::NONE, message));
             }
         }
-        let py = Arc::new(crate::py::lower(&function)?);
-        Ok(Overload {
-            py,
-            attribute,
-            module: self.module,
-            params: function.params,
-            form,
-            imports: self.imports.clone(),
-        })
     }
+    let py = Arc::new(crate::py::lower(&function)?);
+    Ok(Overload { py, attribute, module, params: function.params, form })
 }
 
-/// A dotted path with its first name replaced by what was imported under it.
-pub(super) fn canonical(imports: &BTreeMap<String, String>, path: &str) -> String {
+/// A dotted path as a module of the library sees it, its first name replaced by what was imported under it.
+pub(super) fn canonical(module: &str, path: &str) -> String {
     let (first, rest) = path.split_once('.').map_or((path, None), |(f, r)| (f, Some(r)));
-    let base = imports.get(first).cloned().unwrap_or_else(|| format!("builtins.{first}"));
+    let imported = IMPORTS.iter().find(|(m, name, _)| *m == module && *name == first);
+    let base = imported.map_or_else(|| format!("builtins.{first}"), |(.., path)| (*path).to_owned());
     match rest {
         Some(rest) => format!("{base}.{rest}"),
         None => base,
@@ -196,24 +143,59 @@ pub(super) fn canonical(imports: &BTreeMap<String, String>, path: &str) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use weft_syntax::{dotted, parse_library};
+
+    /// The tree and the decorators of a function of the snapshot.
+    fn decoded(name: &str) -> (Vec<&'static str>, Function) {
+        let (_, start, end) = FUNCTIONS[number(name).unwrap()];
+        postcard::from_bytes(&TREES[start..end]).unwrap()
+    }
+
+    #[test]
+    fn the_snapshot_is_what_a_fresh_parse_gives() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/weft/lib");
+        let mut found = BTreeSet::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if path.extension().is_none_or(|e| e != "py") || module == "__init__" || module == "prim" {
+                continue;
+            }
+            let library = parse_library(u32::MAX, &std::fs::read_to_string(&path).unwrap()).unwrap();
+            for (name, path) in &library.imports {
+                assert!(IMPORTS.contains(&(&module, name, path)), "{module}: {name}");
+            }
+            for (function, decorators) in library.functions {
+                let own = format!("weft.lib.{module}.{}", function.name);
+                let (paths, tree) = decoded(&own);
+                assert_eq!(tree, function);
+                let (overloads, others): (Vec<_>, Vec<_>) = decorators.iter().partition(|d| d.path == "overload");
+                assert!(paths.iter().eq(others.iter().map(|d| &d.path)), "{own}");
+                for path in overloads.iter().flat_map(|d| &d.args).filter_map(dotted) {
+                    let name = canonical(&module, &path);
+                    assert_eq!(number(&name), number(&own), "{name}");
+                    found.insert(name);
+                }
+                found.insert(own);
+            }
+        }
+        assert!(found.len() > 300, "{}", found.len());
+        assert!(found.iter().eq(NAMES.iter().map(|(name, _)| name)), "a name without a function");
+    }
 
     #[test]
     fn every_function_of_the_library_can_be_read() {
-        let names = index().as_ref().unwrap();
-        assert!(names.len() > 300, "{}", names.len());
-        for name in names.keys() {
+        for (name, _) in NAMES {
             assert!(find(name).unwrap().is_some(), "{name}");
         }
-        // What the scan finds is what the parser finds.
-        for (module, text) in SOURCES {
-            for (function, decorators) in parse_library(0, text).unwrap().functions {
-                assert!(names.contains_key(&format!("weft.lib.{module}.{}", function.name)), "{}", function.name);
-                let overloads = decorators.iter().filter(|d| d.path == "overload").flat_map(|d| &d.args);
-                let imports = parse_library(0, text).unwrap().imports;
-                for path in overloads.filter_map(weft_syntax::dotted) {
-                    assert!(names.contains_key(&canonical(&imports, &path)), "{path}");
-                }
-            }
-        }
+    }
+
+    #[test]
+    fn names_are_found() {
+        assert!(BUILTINS.is_sorted());
+        assert!(known_functions().all(is_known_function));
+        assert!(!is_known_function("numpy.no_such_function"));
     }
 }

@@ -50,7 +50,7 @@ mod view;
 mod walk;
 mod weak;
 
-pub use library::known_functions;
+pub use library::{is_known_function, known_functions};
 pub use resolver::{FunctionRef, Param, Resolved, Resolver, UserFunction};
 
 use crate::py::PyFunction;

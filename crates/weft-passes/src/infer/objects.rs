@@ -224,7 +224,7 @@ impl Infer<'_> {
             other => {
                 for class in self.classes_of(other) {
                     let name = format!("{class}.__contains__");
-                    if super::library::find(&name)?.is_some() {
+                    if super::library::has(&name) {
                         return self.call(&Abs::Function(name), &[other.clone(), item.clone()], &[]);
                     }
                 }

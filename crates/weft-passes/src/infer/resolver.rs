@@ -55,6 +55,11 @@ pub enum Resolved {
         /// The nearest name that exists.
         nearest: Option<String>,
     },
+    /// A function of NumPy's that is not there yet.
+    NotYet {
+        /// Its name in NumPy: `linalg.inv`.
+        name: String,
+    },
     /// Something Weft cannot use; `what` describes it to the user.
     Other {
         /// A noun phrase: "the module `os`".

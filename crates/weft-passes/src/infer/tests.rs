@@ -16,7 +16,7 @@ impl Resolver for Names {
             None if path.starts_with("get_") => format!("weft.{path}"),
             None => format!("builtins.{path}"),
         };
-        match known_functions().contains(&canonical) {
+        match is_known_function(&canonical) {
             true => Resolved::Function(canonical),
             false if path == "K" => Resolved::Const(Const::Int(7)),
             false => Resolved::Missing { nearest: None },
