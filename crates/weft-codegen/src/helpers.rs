@@ -17,6 +17,7 @@ unsafe extern "C" {
 pub(crate) fn address(name: &str) -> Option<u64> {
     Some(match name {
         "weft_reduce" => crate::reduce::reduce as *const () as u64,
+        "weft_matmul" => crate::matmul::matmul as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,
         // Where the processor has no instructions for halves.

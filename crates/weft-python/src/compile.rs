@@ -165,7 +165,8 @@ fn written(entry: &Func) -> Vec<bool> {
     entry.walk(&mut |id| {
         let data = entry.op(id);
         match &data.op {
-            Op::NtStore { .. } | Op::NtCopy => stored.extend(data.operands.get(1)),
+            Op::NtStore { .. } => stored.extend(data.operands.get(1)),
+            Op::NtCopy => stored.extend(data.operands.first()),
             Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtReshape => {
                 same.push((data.results[0], data.operands[0]));
             }

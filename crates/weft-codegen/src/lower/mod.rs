@@ -187,6 +187,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemList { words, owners } => self.new_list(data, *words, owners)?,
             Op::MemReserve => self.reserve(data)?,
             Op::MemReduce { fold } => self.reduce(data, *fold)?,
+            Op::MemMatmul => self.matmul(data)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,
             Op::Checked { op, site } => self.checked(data, *op, *site)?,
             Op::Math { .. } => {
