@@ -21,6 +21,7 @@ from weft._core import Context, Device, Event, Queue
 from weft._core import Trace as trace
 from weft._core import usm_ndarray as Tensor
 from weft._decorators import jit, kernel, njit
+from weft._generic import generic
 from weft._global_queue import reset_global_queue, set_global_queue
 from weft._overload import overload
 from weft._placement import (
@@ -87,6 +88,7 @@ __all__ = [
     "device_context",
     "devices",
     "errors",
+    "generic",
     "get_global_id",
     "get_global_size",
     "jit",

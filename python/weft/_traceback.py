@@ -33,6 +33,10 @@ def _class(name: str) -> Any:
         from numpy._core._exceptions import UFuncTypeError
 
         return UFuncTypeError
+    if name == "LinAlgError":
+        from numpy.linalg import LinAlgError
+
+        return LinAlgError
     return getattr(builtins, name, None) or getattr(errors, name)
 
 

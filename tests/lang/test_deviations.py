@@ -292,3 +292,25 @@ def test_v17_texts_of_cpython_3_11():
 
     with pytest.raises(ValueError, match=r"^min\(\) arg is an empty sequence$"):
         least(np.zeros(0))
+
+
+def test_v18_linear_algebra_in_another_order():
+    @weft.njit
+    def product(a, b):
+        return a @ b
+
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(90, 80)), rng.normal(size=(80, 70))
+    assert (np.abs(product(a, b) - a @ b) <= 40 * np.finfo(float).eps * (np.abs(a) @ np.abs(b))).all()
+
+
+def test_v19_diagonals_are_copies():
+    @weft.njit
+    def diagonal(a):
+        return np.diag(a)
+
+    a = np.arange(9.0).reshape(3, 3)
+    for function, view in ((diagonal.py_func, True), (diagonal, False)):
+        d = function(a)
+        assert np.array_equal(d, [0, 4, 8])
+        assert np.shares_memory(d, a) == view and d.flags.writeable != view

@@ -21,7 +21,7 @@ I32, FLAGS = np.zeros(3, np.int32), np.zeros(3, bool)
 NAMES = {
     "unknown attribute of a module": ("return np.sine(x)", X),
     "a NumPy function that is not there yet": ("return np.einsum('i->', x)", X),
-    "a function of a submodule": ("return np.linalg.inv(x)", Y),
+    "a function of a submodule": ("return np.linalg.svd(x)", Y),
     "a NumPy function that is written in Python": ("return np.broadcast_shapes(3, 1)", X),
     "a NumPy function with a similar one": ("return np.nanprod(x)", X),
     "random numbers": ("return np.random.rand(3)", X),
@@ -49,7 +49,7 @@ NAMES = {
 CALLS = {
     "too few arguments": ("return np.minimum(x)", X),
     "too many arguments": ("return np.sin(x, x, x)", X),
-    "a keyword that is not there": ("return np.sum(x, where=x > 0)", X),
+    "a keyword that is not there": ("return np.sum(x, weights=x)", X),
     "a keyword with a typing error": ("return np.where(condition=x > 0, x=x, z=x)", X),
     "a keyword of a builtin": ("return sorted([2, 1], kee=abs)", X),
     "a keyword that zip does not have": ("for v, w in zip(x, x, exact=True):\n        pass", X),
@@ -60,7 +60,7 @@ CALLS = {
     "a nested function with too many arguments": ("def g(a):\n        return a\n    return g(1, 2)", X),
     "a lambda with too few arguments": ("return (lambda a: a)()", X),
     "as many arguments as an array has items": ("return np.minimum(*x)", X),
-    "out of a reduction": ("return np.sum(x, out=x)", X),
+    "out of a reduction": ("return np.sum(x, out=3)", X),
     "an axis that is out of bounds": ("return x.sum(axis=1)", X),
     "an axis that varies": ("return x.sum(axis=c)", Y, 1),
     "a misspelt dtype": ("return np.zeros(3, dtype='flaot64')", X),

@@ -1,9 +1,11 @@
 """New arrays, other shapes, dtypes as values: NumPy's results and exceptions."""
 
 import pytest
-from test_basic_indexing import check
+from test_basic_indexing import check, jit
 
 import numpy as np
+import weft
+from support import same
 
 NEW = [
     "np.zeros(3)", "np.zeros((2, 3))", "np.zeros(3, np.int32)", "np.zeros(3, dtype=int)", "np.zeros(3, dtype='f4')",
@@ -63,3 +65,56 @@ def test_what_is_made_inside_is_used_inside():
     )
     check("def f(n):\n    a = np.arange(n)\n    b = a[1:]\n    b[:] = 0\n    return a\n", 4)
     check("def f(n):\n    a = np.arange(n)\n    return a[1:]\n", 4)
+
+
+ORDERED = [
+    'np.zeros((3, 4), order="F")', 'np.ones((3, 4), np.int8, "F")', 'np.full((2, 3), 7, order="F")',
+    "np.full((2, 3), 7.5)", 'np.zeros((3, 4), order="K")', "np.zeros_like(a)", 'np.zeros_like(a, order="C")',
+    "np.ones_like(a, shape=(2, 2))", "np.full_like(a, 2, dtype=int)", 'np.array(a, order="F")',
+    "np.array(a, copy=None)", "np.array(a, ndmin=3)", "np.array(3.0, ndmin=1)",
+    'np.array(((1, 2), (3, 4)), order="F")', 'np.asarray(a, order="F")', "np.asarray(a, int)",
+    "np.ascontiguousarray(a)", "np.asfortranarray(a)", "np.copy(a)", 'np.copy(a, order="C")', "a.copy()",
+    'a.copy("F")', 'a.reshape(4, 3, order="F")', 'a.reshape((4, 3), order="F")', 'np.reshape(a, (4, 3), order="F")',
+    'np.reshape(a, (2, -1), "A")', "np.reshape(a, -1)", 'a.ravel("F")', 'a.ravel(order="A")', 'np.ravel(a, "K")',
+    'a.flatten("F")', 'np.eye(3, 4, 1, order="F")', "a.astype(np.float64, copy=False)",
+    'np.zeros((2, 3), device="cpu")',
+]  # fmt: skip
+
+
+# spec: N3
+@pytest.mark.parametrize("expression", ORDERED)
+def test_orders(expression):
+    base = np.arange(12.0).reshape(3, 4)
+    compiled = jit(f"def f(a):\n    return {expression}\n", "f")
+    for a in (base, np.asfortranarray(base)):
+        try:
+            theirs = eval(expression, {"np": np, "a": a})
+        except ValueError as error:
+            with pytest.raises(ValueError, match=str(error)):
+                compiled(a)
+            continue
+        ours = compiled(a)
+        same(ours, theirs)
+        # Along an axis of one element there is nothing to step to.
+        steps = [(mine, other) for n, mine, other in zip(theirs.shape, ours.strides, theirs.strides) if n > 1]
+        assert all(mine == other for mine, other in steps)
+        assert np.shares_memory(ours, a) == np.shares_memory(theirs, a)
+
+
+# spec: N3
+def test_shapes_as_lists():
+    check("def f(n):\n    return np.zeros([n, 3]), np.ones([2, n], np.int8), np.full([n], 2.5)\n", 4)
+    check("def f(a):\n    return np.reshape(a, [3, 2])\n", np.arange(6))
+
+
+# spec: N3
+def test_where_elements_lie():
+    a = np.arange(24, dtype=np.int16).reshape(4, 6)
+    for x in (a, a.T, a[::2, 1:], a[::-1], np.int16(3)):
+        check("def f(a):\n    return a.strides, a.itemsize, a.nbytes, a.T.strides\n", x)
+
+
+# spec: N3
+def test_what_creation_refuses():
+    with pytest.raises(weft.UnsupportedError, match="like="):
+        jit("def f(a):\n    return np.zeros(3, like=a)\n", "f")(np.ones(3))

@@ -119,3 +119,55 @@ def test_every_reduction_of_every_dtype(name):
                 assert type(got) is type(expected), (letter, got, expected)
                 exact = {"equal_nan": True} | ({"rtol": 1e-3} if letter == "e" else {"rtol": 1e-6})
                 assert got.dtype == expected.dtype and np.allclose(got, expected, **exact), (letter, got, expected)
+
+
+GRID = RNG.normal(size=(3, 4))
+WHOLE = RNG.integers(-5, 9, (3, 4)).astype(np.int8)
+MASK = GRID > 0
+KEYWORDS = [
+    ("np.sum(a, axis=0, out=b)", GRID, np.zeros(4)), ("np.sum(a, axis=0, out=b)", GRID, np.zeros(4, np.float32)),
+    ("np.sum(a, axis=0, out=b)", WHOLE, np.zeros(4)), ("np.sum(a, axis=0, out=b)", GRID, np.zeros((4, 1))),
+    ("a.sum(axis=0, out=b, keepdims=True)", GRID, np.zeros(4)),
+    ("a.sum(axis=0, out=b, keepdims=True)", GRID, np.zeros((1, 4))), ("np.sum(a, out=b)", GRID, np.zeros(())),
+    ("np.sum(a, axis=(0, 1), where=b)", GRID, MASK), ("np.sum(a, axis=0, where=b)", GRID, MASK[:1]),
+    ("np.sum(a, where=b)", GRID, np.ones((5, 3, 4), bool)), ("np.prod(a, axis=1, where=b, initial=2)", GRID, MASK),
+    ("np.max(a, axis=0, where=b)", GRID, MASK), ("np.max(a, axis=0, where=b, initial=-1)", GRID, MASK),
+    ("np.min(a, axis=0, where=b, initial=100.0)", GRID, MASK), ("np.max(a, axis=0, out=b)", GRID, np.zeros(4)),
+    ("np.any(a, axis=0, where=b)", GRID, MASK), ("np.all(a, axis=-1, keepdims=True, where=b)", GRID, MASK),
+    ("np.any(a, axis=0, out=b)", GRID, np.zeros(4, bool)), ("np.any(a, axis=0, out=b)", GRID, np.zeros(4, np.int8)),
+    ("np.argmax(a, axis=0, out=b)", GRID, np.zeros(4, int)), ("np.argmax(a, axis=0, out=b)", GRID, np.zeros(4)),
+    ("np.argmax(a, axis=0, out=b)", GRID, np.zeros(3, int)),
+    ("np.argmin(a, axis=1, out=b)", GRID, np.zeros(3, np.int16)), ("np.mean(a, axis=0, where=b)", GRID, MASK),
+    ("np.mean(a, axis=0, out=b)", GRID, np.zeros(4)), ("np.var(a, axis=0, where=b)", GRID, MASK | (np.arange(4) > 1)),
+    ("np.var(a, axis=0, out=b)", WHOLE, np.zeros(4)), ("np.std(a, axis=1, out=b)", GRID, np.zeros(3)),
+    ("np.cumsum(a, axis=1, out=b)", GRID, np.zeros((3, 4))), ("np.sum(a, axis=0, out=3)", GRID, 0),
+]  # fmt: skip
+ALONE = [
+    ("np.min(a, axis=0, initial=3)", WHOLE), ("np.min(a, axis=0, initial=3.5)", WHOLE),
+    ("np.min(a, initial=3)", np.zeros(0)), ("np.max(a, axis=0, initial=3)", np.zeros((0, 4))),
+    ("a.max(axis=1, keepdims=True, initial=5)", GRID), ("a.sum(0, np.float32)", GRID), ("a.sum(dtype=int)", GRID * 9),
+    ("a.sum(dtype=complex)", GRID), ("a.sum(dtype=bool)", WHOLE), ("a.prod(dtype=bool)", WHOLE),
+    ("a.sum(initial=2.5)", WHOLE), ("np.argmin(a, keepdims=True)", GRID),
+    ("np.argmin(a, axis=1, keepdims=True)", GRID), ("np.argmin(a, axis=0)", np.array(3)),
+    ("np.sum(a, axis=0)", np.array(3)), ("np.mean(a, dtype=int)", GRID * 9),
+    ("np.mean(a, axis=0)", GRID.astype(np.float16)), ("np.mean(a)", WHOLE),
+    ("np.mean(a, axis=(0, 1), keepdims=True)", GRID * 1j), ("np.var(a, axis=1, ddof=1)", GRID),
+    ("np.std(a, axis=0, keepdims=True, correction=1)", GRID), ("np.std(a)", GRID.astype(np.float16)),
+    ("np.std(a)", GRID * 1j), ("np.ptp(a, axis=0)", GRID), ("np.cumsum(a, dtype=np.float32)", GRID),
+    ("np.cumprod(a, axis=0)", WHOLE), ("np.diff(a, axis=0)", GRID), ("np.diff(a, 2)", GRID), ("np.diff(a)", MASK),
+    ("np.count_nonzero(a, axis=0, keepdims=True)", GRID), ("np.sum(a, axis=2)", GRID),
+    ("np.sum(a, axis=(0, 0))", GRID), ("np.sum(a, axis=-3)", GRID), ("np.max(a, axis=())", GRID),
+    ("np.sum(a, axis=())", MASK), ("np.sum(a, axis=(1, -3))", RNG.normal(size=(2, 3, 2))),
+]  # fmt: skip
+
+
+# spec: N3
+@pytest.mark.parametrize(("expression", "a", "b"), KEYWORDS)
+def test_keywords(expression, a, b):
+    check(f"def f(a, b):\n    return {expression}\n", a, b)
+
+
+# spec: N3
+@pytest.mark.parametrize(("expression", "a"), ALONE)
+def test_keywords_without_another_array(expression, a):
+    check(f"def f(a):\n    return {expression}\n", a)

@@ -34,6 +34,7 @@ mod helpers;
 mod libc_shim;
 pub mod llvm;
 mod lower;
+mod matmul;
 pub mod mvec;
 mod native;
 pub mod ptx;

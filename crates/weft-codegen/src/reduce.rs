@@ -14,6 +14,15 @@ pub(crate) fn fold_number(fold: Fold) -> u64 {
 const FOLDS: [Fold; 8] =
     [Fold::Sum, Fold::Prod, Fold::Min, Fold::Max, Fold::Any, Fold::All, Fold::ArgMin, Fold::ArgMax];
 
+/// Whether there is a routine for this fold of elements of this dtype. Halves are computed as singles.
+pub(crate) fn has_routine(fold: Fold, dtype: DType) -> bool {
+    match fold {
+        Fold::Any | Fold::All => dtype == DType::Bool,
+        Fold::Sum | Fold::Prod => dtype != DType::Bool && dtype != DType::F16,
+        Fold::Min | Fold::Max | Fold::ArgMin | Fold::ArgMax => dtype != DType::F16,
+    }
+}
+
 /// `m` reductions of `n` elements each. Steps are in bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -71,7 +80,7 @@ fn dispatch(fold: u64, dtype: u64, lines: &Lines) {
         DType::F64 => ordered::<f64>(fold, lines),
         DType::C64 => ordered::<Complex<f32>>(fold, lines),
         DType::C128 => ordered::<Complex<f64>>(fold, lines),
-        // Computed in f32.
+        // Lowering has refused what there is no routine for.
         DType::F16 => {}
     }
 }

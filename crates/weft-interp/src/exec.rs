@@ -535,6 +535,24 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::MemMatmul => {
+                let (to, a, b) = (pointer(0)?, pointer(1)?, pointer(2)?);
+                let word = |i: usize| self.operand(id, i).and_then(Value::int);
+                let steps = |i: usize| Ok::<_, Failure>((word(i)?, word(i + 1)?));
+                let (of_to, of_a, of_b) = (steps(6)?, steps(8)?, steps(10)?);
+                for i in 0..word(3)? {
+                    for j in 0..word(4)? {
+                        let mut get = |l: usize| {
+                            let x = a.offset + i * of_a.0 + l as i64 * of_a.1;
+                            let y = b.offset + l as i64 * of_b.0 + j * of_b.1;
+                            Ok((a.memory.load(x, a.dtype)?, b.memory.load(y, b.dtype)?))
+                        };
+                        let v = crate::nt::sum_of_products(word(5)? as usize, to.dtype, &mut get)?;
+                        to.memory.store(to.offset + i * of_to.0 + j * of_to.1, v)?;
+                    }
+                }
+                vec![]
+            }
             Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
             Op::MemRetain => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {

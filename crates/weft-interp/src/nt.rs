@@ -123,6 +123,26 @@ impl<'m> Frame<'m> {
         Ok(out)
     }
 
+    /// `nt.matmul`: sums in order, from the first product on.
+    fn matmul(&self, id: OpId) -> Result<Array, Failure> {
+        let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+        let t = self.tensor_type(self.f.op(id).results[0])?;
+        let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
+        let (row, column) = (t.rank() - 2, t.rank() - 1);
+        if a.shape[column] != b.shape[row] {
+            return Err(Failure::fault(format!("{:?} times {:?}", a.shape, b.shape)));
+        }
+        for position in indices(&out.shape) {
+            let mut get = |l: usize| {
+                let (mut from_a, mut from_b) = (position.clone(), position.clone());
+                (from_a[column], from_b[row]) = (l as i64, l as i64);
+                Ok((a.load(&from_a)?, b.load(&from_b)?))
+            };
+            out.store(&position, sum_of_products(a.shape[column] as usize, t.dtype, &mut get)?)?;
+        }
+        Ok(out)
+    }
+
     /// Ops without regions.
     pub(crate) fn nt(&mut self, id: OpId) -> Result<Vec<Value>, Failure> {
         let data = self.f.op(id);
@@ -175,8 +195,10 @@ impl<'m> Frame<'m> {
                 copy(self.operand(id, 0)?.array()?, self.operand(id, 1)?)?;
                 vec![]
             }
+            Op::NtMatmul => vec![Value::Array(self.matmul(id)?)],
             Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
+            Op::NtStride { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.strides[*dim as usize])),
             Op::NtItem => one(self.operand(id, 0)?.array()?.load(&[])?),
             Op::NtLoad { wrap } => {
                 let a = self.operand(id, 0)?.array()?;
@@ -201,6 +223,21 @@ impl<'m> Frame<'m> {
             _ => return Err(Failure::fault("the interpreter does not know the op")),
         })
     }
+}
+
+/// A sum of `n` products, in order, from the first on.
+pub(crate) fn sum_of_products(
+    n: usize,
+    dtype: DType,
+    get: &mut dyn FnMut(usize) -> Result<(Scalar, Scalar), Failure>,
+) -> Result<Scalar, Failure> {
+    let (times, plus) = if dtype == DType::Bool { (Op::And, Op::Or) } else { (Op::Mul, Op::Add) };
+    let mut sum = Scalar::from_const(&Const::Int(0), DType::I64)?.cast(dtype)?;
+    for i in 0..n {
+        let (a, b) = get(i)?;
+        sum = binary(&plus, sum, binary(&times, a, b)?)?;
+    }
+    Ok(sum)
 }
 
 /// One reduction of `n` elements.

@@ -276,6 +276,8 @@ ops! {
     NtRefine "nt.refine" { site: u32 }: (1+) -> 1, regions 0, may_raise;
     /// Size of a dimension, as pyint.
     NtDim "nt.dim" { dim: u32 }: 1 -> 1, regions 0, pure;
+    /// Bytes from one element to the next along a dimension, as pyint.
+    NtStride "nt.stride" { dim: u32 }: 1 -> 1, regions 0, pure;
     /// The element of a 0-d array.
     NtItem "nt.item": 1 -> 1, regions 0, reads;
     /// One element: tensor, i64 indices…; `wrap`: negative indices count from the end.
@@ -310,6 +312,8 @@ ops! {
     NtInto "nt.into": 1 -> 0, regions 1, reads writes;
     /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left.
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
+    /// Products of the matrices in the last two axes; the axes before those are the same in all three.
+    NtMatmul "nt.matmul": 2 -> 1, regions 0, reads fresh;
 
     // ---- list: lists, whose items are rows of run-time values --------------------------------
     /// A new list without items.
@@ -416,6 +420,9 @@ ops! {
     /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written
     /// and those read. The two do not overlap.
     MemCopy "mem.copy" { rank: u32 }: (2+) -> 0, regions 0, reads writes;
+    /// The product of two matrices: operands are its elements and the factors', its rows and columns, how many products
+    /// an element sums, and of each of the three the bytes from one row and from one column to the next.
+    MemMatmul "mem.matmul": 12 -> 0, regions 0, reads writes;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

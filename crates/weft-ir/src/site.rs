@@ -28,7 +28,7 @@ macro_rules! classes {
 }
 
 classes! {
-    ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, UnboundLocalError, UnsupportedError, BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, FloatingPointError, ImportError, KeyError, KeyboardInterrupt, LookupError, MemoryError, NameError, NotImplementedError, OSError, RecursionError, RuntimeError, StopIteration, SystemError, UnicodeError, UFuncTypeError,
+    ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, UnboundLocalError, UnsupportedError, BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, FloatingPointError, ImportError, KeyError, KeyboardInterrupt, LookupError, MemoryError, NameError, NotImplementedError, OSError, RecursionError, RuntimeError, StopIteration, SystemError, UnicodeError, UFuncTypeError, LinAlgError,
 }
 
 impl ExcClass {
@@ -47,7 +47,7 @@ impl ExcClass {
             IndexError | KeyError => LookupError,
             UnboundLocalError => NameError,
             NotImplementedError | RecursionError => RuntimeError,
-            UnicodeError => ValueError,
+            UnicodeError | LinAlgError => ValueError,
             UFuncTypeError => TypeError,
             _ => Exception,
         })

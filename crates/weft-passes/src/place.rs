@@ -114,7 +114,7 @@ impl Placer<'_> {
             match self.r.src.op(id).op {
                 Op::NtElementwise => self.elementwise(id)?,
                 Op::NtRefine { .. } => self.refine(id),
-                Op::NtDim { .. } => {
+                Op::NtDim { .. } | Op::NtStride { .. } => {
                     let v = self.r.src.op(id).operands[0];
                     let v = self.anywhere(v);
                     self.emit_same(id, &[v]);

@@ -303,7 +303,7 @@ impl<'a, 'py> Names<'a, 'py> {
             let base = base.cast_into::<PyType>()?;
             let Some(known) = ExcClass::from_name(&base.name()?.to_string()) else { continue };
             let module = base.module()?.to_string();
-            if !["builtins", "numpy._core._exceptions", "weft.errors"].contains(&module.as_str()) {
+            if !["builtins", "numpy._core._exceptions", "numpy.linalg", "weft.errors"].contains(&module.as_str()) {
                 continue;
             }
             if k == 0 {
@@ -441,6 +441,10 @@ pub(crate) fn known_name(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<
         true => return Ok(None),
         false => original(object),
     };
+    // An object that is indexed, not called.
+    if object.get_type().name()? == "MGridClass" {
+        return Ok(Some("numpy.mgrid".to_owned()));
+    }
     // Most say themselves where they are found; the table of all names takes milliseconds to make.
     if let Some(name) = by_own_name(&object) {
         return Ok(Some(name));

@@ -39,24 +39,6 @@ def from_lists(items, dtype):
     return out
 
 
-def from_vectors(items, dtype):
-    n = len(items)
-    width = 0
-    if n > 0:
-        width = items[0].shape[0]
-    out = prim.empty((n, width), dtype)
-    for i in range(n):
-        row = items[i]
-        if row.shape[0] != width:
-            raise ValueError(
-                "setting an array element with a sequence. The requested array has an inhomogeneous shape after 1 "
-                f"dimensions. The detected shape was ({n},) + inhomogeneous part."
-            )
-        for j in range(width):
-            out[i, j] = row[j]
-    return out
-
-
 def from_matrices(items, dtype):
     n = len(items)
     rows = 0

@@ -93,7 +93,7 @@ def _inverse(a, size):
 @overload(round)
 def round(number, ndigits=None):
     if prim.is_array(number):
-        return prim.refuse("round() of an array is not defined: write np.round(a)")
+        return prim.undefined("round() of an array is not defined: write np.round(a)")
     if ndigits is None:
         if prim.kind(number) == "float":
             return int(prim.libm("rint", float(number)))

@@ -5,29 +5,81 @@ from weft.lib import prim
 from weft.lib.prim import attribute, generate, overload
 
 
+def turned(shape):
+    """A shape from its last size to its first."""
+    if len(shape) == 0:
+        return ()
+    return turned(shape[1:]) + (shape[0],)
+
+
+def as_shape(shape):
+    return shape if prim.is_tuple(shape) else (shape,)
+
+
+def only_here(device, like):
+    if device is not None and device != "cpu":
+        raise ValueError('Device not understood. Only "cpu" is allowed')
+    if like is not None:
+        prim.refuse("`like=` is not supported: compiled code knows NumPy's arrays alone", "leave it out")
+
+
+def check_order(order):
+    if order != "C" and order != "F" and order != "A" and order != "K":
+        raise ValueError("order must be one of 'C', 'F', 'A', or 'K'")
+
+
+def order_like(a, order):
+    """C or F for a new array beside `a`."""
+    check_order(order)
+    if order == "A" or order == "K":
+        return "F" if prim.is_array(a) and a.ndim > 1 and prim.layout(a) == "F" else "C"
+    return order
+
+
+def fresh(shape, dtype, order):
+    """A new array that is not initialised."""
+    if order == "F":
+        return prim.permute(prim.empty(turned(as_shape(shape)), dtype), None)
+    if order != "C":
+        raise ValueError("only 'C' or 'F' order is permitted")
+    return prim.empty(shape, dtype)
+
+
 @overload(np.zeros)
-def zeros(shape, dtype=None):
+def zeros(shape, dtype=None, order="C", *, device=None, like=None):
+    only_here(device, like)
+    if order == "F":
+        return prim.permute(prim.zeros(turned(as_shape(shape)), dtype), None)
+    if order != "C":
+        raise ValueError("only 'C' or 'F' order is permitted")
     return prim.zeros(shape, dtype)
 
 
 @overload(np.empty)
-def empty(shape, dtype=None):
-    return prim.empty(shape, dtype)
+def empty(shape, dtype=None, order="C", *, device=None, like=None):
+    only_here(device, like)
+    return fresh(shape, dtype, order)
+
+
+@overload(np.ndarray)
+def ndarray(shape, dtype=None, buffer=None, offset=0, strides=None, order=None):
+    if buffer is not None or strides is not None:
+        prim.refuse("np.ndarray over a buffer or with strides is not supported", "take a view of an array instead")
+    return fresh(shape, dtype, "C" if order is None else order)
 
 
 @overload(np.ones)
-def ones(shape, dtype=None):
-    result = prim.empty(shape, dtype)
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    only_here(device, like)
+    result = fresh(shape, dtype, order)
     result[...] = 1
     return result
 
 
 @overload(np.full)
-def full(shape, fill_value, dtype=None):
-    if dtype is None:
-        result = prim.empty(shape, prim.dtype_of(fill_value))
-    else:
-        result = prim.empty(shape, dtype)
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    only_here(device, like)
+    result = fresh(shape, prim.dtype_of(fill_value) if dtype is None else dtype, order)
     result[...] = fill_value
     return result
 
@@ -38,49 +90,124 @@ def dtype_like(a, dtype):
     return prim.dtype(dtype)
 
 
+def shape_like(a, shape):
+    return prim.shape_of(a) if shape is None else shape
+
+
 @overload(np.zeros_like)
-def zeros_like(a, dtype=None):
-    return prim.zeros(prim.shape_of(a), dtype_like(a, dtype))
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    return zeros(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order), device=device)
 
 
 @overload(np.empty_like)
-def empty_like(a, dtype=None):
-    return prim.empty(prim.shape_of(a), dtype_like(a, dtype))
+def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    only_here(device, None)
+    return fresh(shape_like(prototype, shape), dtype_like(prototype, dtype), order_like(prototype, order))
 
 
 @overload(np.ones_like)
-def ones_like(a, dtype=None):
-    return ones(prim.shape_of(a), dtype_like(a, dtype))
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    return ones(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order), device=device)
 
 
 @overload(np.full_like)
-def full_like(a, fill_value, dtype=None):
-    result = prim.empty(prim.shape_of(a), dtype_like(a, dtype))
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    only_here(device, None)
+    result = fresh(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order))
     result[...] = fill_value
     return result
 
 
+def deepened(x, ndmin):
+    if x.ndim >= ndmin:
+        return x
+    return deepened(prim.expand_dims(x, 0), ndmin)
+
+
 @overload(np.array)
-def array(object, dtype=None):
-    return prim.array(object, dtype)
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):
+    only_here(None, like)
+    if prim.is_array(object):
+        if copy is not True and (dtype is None or prim.same_dtype(prim.dtype_of(object), dtype)):
+            result = object
+        elif copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        elif order_like(object, order) == "F" and object.ndim > 1:
+            result = fresh(object.shape, dtype_like(object, dtype), "F")
+            result[...] = object
+        else:
+            result = prim.array(object, dtype)
+    else:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        result = prim.array(object, dtype)
+        if order == "F" and result.ndim > 1:
+            return deepened(copied(result, "F"), ndmin)
+    return deepened(result, ndmin)
 
 
-@overload(np.asarray, np.ascontiguousarray)
-def asarray(a, dtype=None):
-    if prim.is_array(a):
+@overload(np.asarray, np.asanyarray)
+def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    only_here(device, like)
+    if prim.is_array(a) and copy is not True:
+        if dtype is None or prim.same_dtype(prim.dtype_of(a), dtype):
+            if order is None or order == "K" or order == "A" or a.ndim < 2 or prim.layout(a) == order:
+                return a
+            return copied(a, order)
+    return array(a, dtype, order="K" if order is None else order)
+
+
+@overload(np.ascontiguousarray)
+def ascontiguousarray(a, dtype=None, *, like=None):
+    only_here(None, like)
+    if prim.is_array(a) and a.ndim > 0 and prim.layout(a) == "C":
         if dtype is None or prim.same_dtype(prim.dtype_of(a), dtype):
             return a
-    return prim.array(a, dtype)
+    result = array(a, dtype, order="C")
+    return result[None] if result.ndim == 0 else result
 
 
-@overload(np.copy, np.ndarray.copy)
-def copy(a):
+@overload(np.asfortranarray)
+def asfortranarray(a, dtype=None, *, like=None):
+    only_here(None, like)
+    if prim.is_array(a) and a.ndim > 1:
+        if prim.layout(a) == "F" and (dtype is None or prim.same_dtype(prim.dtype_of(a), dtype)):
+            return a
+        result = fresh(a.shape, dtype_like(a, dtype), "F")
+        result[...] = a
+        return result
+    return asarray(a, dtype)
+
+
+def copied(a, order):
+    if order_like(a, order) == "F" and a.ndim > 1:
+        result = fresh(a.shape, prim.dtype_of(a), "F")
+        result[...] = a
+        return result
     return prim.copy(a)
 
 
-@overload(np.ndarray.astype)
-def astype(a, dtype):
+@overload(np.copy)
+def copy(a, order="K", subok=False):
     if prim.is_array(a):
+        return copied(a, order)
+    return prim.array(a, None)
+
+
+@overload(np.ndarray.copy)
+def copy_method(a, order="C"):
+    if prim.is_array(a):
+        return copied(a, order)
+    return a
+
+
+@overload(np.ndarray.astype)
+def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    if casting != "unsafe":
+        prim.refuse("astype(casting=…) is not supported yet", "leave it out: the cast is the plain one")
+    if prim.is_array(a):
+        if not copy and prim.same_dtype(prim.dtype_of(a), dtype):
+            return a
         return prim.array(a, dtype)
     return prim.as_dtype(a, dtype)
 
@@ -167,17 +294,18 @@ def spaced(shape, start, stop, step, delta, div, last, like):
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None):
     if num < 0:
         raise ValueError("Number of samples must be non-negative.")
-    first = prim.as_dtype(start, "float64")
-    end = prim.as_dtype(stop, "float64")
+    kind = prim.dtype_of(start * 1.0 + stop * 1.0)
+    first = prim.as_dtype(start, kind)
+    end = prim.as_dtype(stop, kind)
     div = num - 1 if endpoint else num
     last = num - 1 if endpoint and num > 1 else -1
     delta = end - first
     if div > 0:
-        step = delta / prim.as_dtype(div, "float64")
+        step = delta / prim.as_dtype(div, kind)
     else:
-        step = prim.as_dtype(np.nan, "float64")
+        step = prim.as_dtype(np.nan, kind)
     spread = step if div > 0 else delta
-    result = spaced((num,), first, end, spread, delta, prim.as_dtype(max(div, 1), "float64"), last, first)
+    result = spaced((num,), first, end, spread, delta, prim.as_dtype(max(div, 1), kind), last, first)
     if dtype is not None:
         if prim.is_kind(prim.dtype(dtype), "iu"):
             result = np.floor(result)
@@ -193,9 +321,13 @@ def diagonal_ones(shape, k, like):
 
 
 @overload(np.eye)
-def eye(N, M=None, k=0, dtype=None):
-    like = prim.zero(prim.dtype(float) if dtype is None else prim.dtype(dtype))
-    return diagonal_ones((N, N if M is None else M), k, like)
+def eye(N, M=None, k=0, dtype=None, order="C", *, device=None, like=None):
+    only_here(device, like)
+    one = prim.zero(prim.dtype(float) if dtype is None else prim.dtype(dtype))
+    columns = N if M is None else M
+    if order == "F":
+        return prim.permute(diagonal_ones((columns, N), -k, one), None)
+    return diagonal_ones((N, columns), k, one)
 
 
 @overload(np.identity)
@@ -204,17 +336,32 @@ def identity(n, dtype=None):
 
 
 @overload(np.reshape)
-def reshape(a, shape):
-    return prim.reshape(a, shape)
+def reshape(a, /, shape, order="C", *, copy=None):
+    x = a if prim.is_array(a) else prim.array(a, None)
+    if copy:
+        x = prim.copy(x)
+    if order == "C":
+        return prim.reshape(x, shape)
+    if order == "A":
+        return reshape(x, shape, "F" if prim.layout(x) == "F" and x.ndim > 1 else "C")
+    if order != "F":
+        raise ValueError("order 'K' is not permitted for reshaping")
+    # In Fortran's order the first axis runs fastest: that is C's order of everything turned around.
+    return prim.permute(prim.reshape(prim.permute(x, None), turned(as_shape(shape))), None)
 
 
 @overload(np.ravel, np.ndarray.ravel)
-def ravel(a):
-    return prim.reshape(a, (-1,))
+def ravel(a, order="C"):
+    x = a if prim.is_array(a) else prim.array(a, None)
+    if order_like(x, order) == "F":
+        return prim.reshape(prim.permute(x, None), (-1,))
+    return prim.reshape(x, (-1,))
 
 
 @overload(np.ndarray.flatten)
-def flatten(a):
+def flatten(a, order="C"):
+    if order_like(a, order) == "F":
+        return prim.reshape(prim.copy(prim.permute(a, None)), (-1,))
     return prim.reshape(prim.copy(a), (-1,))
 
 

@@ -231,8 +231,13 @@ def greatest(*args: Any) -> Any:
     _only_compiled("greatest")
 
 
-def refuse(message: str) -> NoReturn:
-    """Refuses to compile with a TypeError."""
+def undefined(message: str) -> NoReturn:
+    """Refuses to compile what NumPy or Python has no meaning for: a TypeError."""
+    _only_compiled("undefined")
+
+
+def refuse(message: str, help: str = "") -> NoReturn:
+    """Refuses to compile what Weft does not support: an UnsupportedError, with what to write instead."""
     _only_compiled("refuse")
 
 
@@ -384,6 +389,36 @@ def item(x: Any) -> Any:
 def reduce(fold: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """Folds axes away, in the one order that all machines use."""
     _only_compiled("reduce")
+
+
+def store_result(ufunc: str, out: Any, result: Any) -> Any:
+    """Writes a result into `out` as a ufunc does, by the rule `same_kind`, and gives `out`."""
+    _only_compiled("store_result")
+
+
+def generic(inputs: Any, init: Any, iterators: Any, maps: Any, body: Any) -> Any:
+    """`weft.generic`."""
+    _only_compiled("generic")
+
+
+def walked(arrays: Any, has: Any, k: Any) -> Any:
+    """Item `k` of those arrays that have an iterator as their first axis, the others as they are."""
+    _only_compiled("walked")
+
+
+def step(arrays: Any, body: Any) -> None:
+    """The last of the arrays becomes what the body makes of the elements of all."""
+    _only_compiled("step")
+
+
+def layout(x: Any) -> Any:
+    """How an array is known to lie in memory, when compiling: "C", "F", or "A" for any other."""
+    _only_compiled("layout")
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """The matrix products of two arrays of one dtype and rank, whose sizes have been looked at."""
+    _only_compiled("matmul")
 
 
 def count(x: Any, axis: Any) -> Any:

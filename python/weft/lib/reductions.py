@@ -1,8 +1,12 @@
-"""Reductions: one number from many, along axes or over all."""
+"""Reductions: one number from many, along axes or over all.
+
+The parameters are NumPy's. A reduction computes in `dtype`, else in the dtype where the elements and `out` meet, else
+in the one NumPy chooses; elements that `where` leaves out are replaced by what changes nothing.
+"""
 
 import numpy as np
 from weft.lib import prim
-from weft.lib.prim import overload
+from weft.lib.prim import elementwise_array, overload
 
 
 def as_array(a):
@@ -11,9 +15,43 @@ def as_array(a):
     return prim.array(a, None)
 
 
-def no_out(out):
-    if out is not None:
-        prim.refuse("`out=` of a reduction is not supported yet: assign the result, out[...] = np.sum(…)")
+def sizes_text(shape):
+    if len(shape) == 1:
+        return f"{shape[0]}"
+    return f"{shape[0]}," + sizes_text(shape[1:])
+
+
+def shape_text(shape):
+    """A shape as NumPy's messages show it."""
+    if len(shape) == 0:
+        return "()"
+    if len(shape) == 1:
+        return f"({shape[0]},)"
+    return "(" + sizes_text(shape) + ")"
+
+
+def into(op, result, out, keepdims):
+    """The result, or `out` with the result in it."""
+    if out is None:
+        return result
+    if not prim.is_array(out):
+        prim.undefined("return arrays must be of ArrayType")
+    if out.ndim != len(prim.shape_of(result)):
+        raise ValueError(
+            "output parameter for reduction operation "
+            + op
+            + f" has the wrong number of dimensions: Found {out.ndim} but expected {len(prim.shape_of(result))}"
+            + (" (must match the operand's when keepdims=True)" if keepdims else "")
+        )
+    if out.shape != prim.shape_of(result):
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            + shape_text(out.shape)
+            + " "
+            + shape_text(prim.shape_of(result))
+        )
+    out[...] = prim.as_dtype(result, prim.dtype_of(out))
+    return out
 
 
 def wide(kind):
@@ -25,240 +63,301 @@ def wide(kind):
     return kind
 
 
-def folded(fold, a, kind, axis, keepdims):
+def chosen(x, kind, dtype, out):
+    """The dtype to compute in, where NumPy's own choice is `kind`."""
+    if dtype is not None:
+        return prim.dtype(dtype)
+    if out is not None and prim.is_array(out):
+        return prim.promote_dtypes(prim.dtype_of(x), prim.dtype_of(out))
+    return kind
+
+
+@elementwise_array
+def _masked(x, where, other):
+    return prim.select(where, x, other)
+
+
+def masked(x, where, other):
+    """The elements, with `other` where the mask is false."""
+    if where is True:
+        return x
+    mask = prim.as_dtype(as_array(where), bool)
+    if mask.ndim > x.ndim:
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    return _masked(x, prim.broadcast_to(mask, x.shape), prim.as_dtype(other, prim.dtype_of(x)))
+
+
+def folded(fold, x, axis, keepdims):
+    if x.ndim == 0:
+        axis = None
+    if prim.is_tuple(axis) and len(axis) == 0:
+        return prim.copy(x)
     # Halves are added as singles.
-    if prim.same_dtype(kind, "float16"):
-        return prim.as_dtype(prim.reduce(fold, prim.as_dtype(a, "float32"), axis, keepdims), kind)
-    return prim.reduce(fold, prim.as_dtype(a, kind), axis, keepdims)
+    if prim.same_dtype(prim.dtype_of(x), "float16"):
+        return prim.as_dtype(prim.reduce(fold, prim.as_dtype(x, "float32"), axis, keepdims), "float16")
+    if prim.same_dtype(prim.dtype_of(x), "bool"):
+        if fold == "sum" or fold == "max":
+            return prim.reduce("any", x, axis, keepdims)
+        if fold == "prod" or fold == "min":
+            return prim.reduce("all", x, axis, keepdims)
+    return prim.reduce(fold, x, axis, keepdims)
 
 
 @overload(np.sum, np.ndarray.sum)
-def array_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
-    no_out(out)
+def array_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
     x = as_array(a)
-    kind = wide(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
-    result = folded("sum", x, kind, axis, keepdims)
+    kind = chosen(x, wide(prim.dtype_of(x)), dtype, out)
+    result = folded("sum", masked(prim.as_dtype(x, kind), where, 0), axis, keepdims)
     if initial is not None:
-        return result + initial
-    return result
+        result = result + prim.as_dtype(initial, kind)
+    return into("add", result, out, keepdims)
 
 
 @overload(np.prod, np.ndarray.prod)
-def array_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
-    no_out(out)
+def array_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
     x = as_array(a)
-    kind = wide(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
-    result = folded("prod", x, kind, axis, keepdims)
+    kind = chosen(x, wide(prim.dtype_of(x)), dtype, out)
+    result = folded("prod", masked(prim.as_dtype(x, kind), where, 1), axis, keepdims)
     if initial is not None:
-        return result * initial
-    return result
+        result = result * prim.as_dtype(initial, kind)
+    return into("multiply", result, out, keepdims)
+
+
+@elementwise_array
+def _second(x, y):
+    return prim.select(True, y, x)
+
+
+def only_initial(x, initial, axis, keepdims):
+    """What a reduction of nothing is, in the shape that is left."""
+    result = folded("sum", x, axis, keepdims)
+    if prim.is_array(result):
+        return _second(result, initial)
+    return initial
 
 
 @overload(np.min, np.amin, np.ndarray.min)
-def array_min(a, axis=None, out=None, keepdims=False, initial=None):
-    no_out(out)
+def array_min(a, axis=None, out=None, keepdims=False, initial=None, where=True):
     x = as_array(a)
-    if initial is not None:
-        if prim.count(x, axis) == 0:
-            return folded("sum", x, prim.dtype_of(x), axis, keepdims) + initial
-        return np.minimum(folded("min", x, prim.dtype_of(x), axis, keepdims), initial)
-    return folded("min", x, prim.dtype_of(x), axis, keepdims)
+    x = prim.as_dtype(x, chosen(x, prim.dtype_of(x), None, out))
+    if initial is None:
+        if where is not True:
+            raise ValueError(
+                "reduction operation 'minimum' does not have an identity, so to use a where mask one has to specify "
+                "'initial'"
+            )
+        return into("minimum", folded("min", x, axis, keepdims), out, keepdims)
+    first = prim.as_dtype(initial, prim.dtype_of(x))
+    if prim.count(x, axis if x.ndim > 0 else None) == 0:
+        result = only_initial(x, first, axis, keepdims)
+    else:
+        result = np.minimum(folded("min", masked(x, where, first), axis, keepdims), first)
+    return into("minimum", result, out, keepdims)
 
 
 @overload(np.max, np.amax, np.ndarray.max)
-def array_max(a, axis=None, out=None, keepdims=False, initial=None):
-    no_out(out)
+def array_max(a, axis=None, out=None, keepdims=False, initial=None, where=True):
     x = as_array(a)
-    if initial is not None:
-        if prim.count(x, axis) == 0:
-            return folded("sum", x, prim.dtype_of(x), axis, keepdims) + initial
-        return np.maximum(folded("max", x, prim.dtype_of(x), axis, keepdims), initial)
-    return folded("max", x, prim.dtype_of(x), axis, keepdims)
+    x = prim.as_dtype(x, chosen(x, prim.dtype_of(x), None, out))
+    if initial is None:
+        if where is not True:
+            raise ValueError(
+                "reduction operation 'maximum' does not have an identity, so to use a where mask one has to specify "
+                "'initial'"
+            )
+        return into("maximum", folded("max", x, axis, keepdims), out, keepdims)
+    first = prim.as_dtype(initial, prim.dtype_of(x))
+    if prim.count(x, axis if x.ndim > 0 else None) == 0:
+        result = only_initial(x, first, axis, keepdims)
+    else:
+        result = np.maximum(folded("max", masked(x, where, first), axis, keepdims), first)
+    return into("maximum", result, out, keepdims)
 
 
 @overload(np.any, np.ndarray.any)
-def array_any(a, axis=None, out=None, keepdims=False):
-    no_out(out)
-    return prim.reduce("any", prim.as_dtype(as_array(a), bool), axis, keepdims)
+def array_any(a, axis=None, out=None, keepdims=False, *, where=True):
+    x = prim.as_dtype(as_array(a), bool)
+    return into("logical_or", folded("any", masked(x, where, False), axis, keepdims), out, keepdims)
 
 
 @overload(np.all, np.ndarray.all)
-def array_all(a, axis=None, out=None, keepdims=False):
-    no_out(out)
-    return prim.reduce("all", prim.as_dtype(as_array(a), bool), axis, keepdims)
+def array_all(a, axis=None, out=None, keepdims=False, *, where=True):
+    x = prim.as_dtype(as_array(a), bool)
+    return into("logical_and", folded("all", masked(x, where, True), axis, keepdims), out, keepdims)
 
 
-def position(fold, a, axis, keepdims):
+def position(fold, a, axis, keepdims, out):
     x = as_array(a)
     # Halves are compared as singles, which keep their order.
     if prim.same_dtype(prim.dtype_of(x), "float16"):
         x = prim.as_dtype(x, "float32")
-    if axis is None:
-        return prim.reduce(fold, prim.reshape(x, (-1,)), 0, False)
-    return prim.reduce(fold, x, axis, keepdims)
+    if axis is None or x.ndim == 0:
+        result = prim.reduce(fold, prim.reshape(x, (-1,)), 0, False)
+        if keepdims:
+            result = prim.reshape(prim.array(result, None), (1,) * x.ndim)
+    else:
+        result = prim.reduce(fold, x, axis, keepdims)
+    if out is None:
+        return result
+    if not prim.is_array(out):
+        prim.undefined("return arrays must be of ArrayType")
+    if prim.is_kind(prim.dtype_of(out), "fc") or prim.same_dtype(prim.dtype_of(out), "uint64"):
+        prim.undefined("Cannot cast the array `out` to dtype('int64') according to the rule 'safe'")
+    if out.ndim != len(prim.shape_of(result)):
+        raise ValueError("output array does not match result of np." + fold + ".")
+    if out.shape != prim.shape_of(result):
+        raise ValueError("output array does not match result of np." + fold + ".")
+    out[...] = prim.as_dtype(result, prim.dtype_of(out))
+    return out
 
 
 @overload(np.argmin, np.ndarray.argmin)
-def array_argmin(a, axis=None, out=None, keepdims=False):
-    no_out(out)
-    return position("argmin", a, axis, keepdims)
+def array_argmin(a, axis=None, out=None, *, keepdims=False):
+    return position("argmin", a, axis, keepdims, out)
 
 
 @overload(np.argmax, np.ndarray.argmax)
-def array_argmax(a, axis=None, out=None, keepdims=False):
-    no_out(out)
-    return position("argmax", a, axis, keepdims)
+def array_argmax(a, axis=None, out=None, *, keepdims=False):
+    return position("argmax", a, axis, keepdims, out)
 
 
-def mean_kind(kind):
+def mean_kind(x, dtype, out):
+    """The dtype in which elements are added for a mean."""
+    if dtype is not None:
+        return prim.dtype(dtype)
+    kind = prim.dtype_of(x)
     if prim.is_kind(kind, "biu"):
         return prim.dtype(float)
+    if prim.same_dtype(kind, "float16"):
+        return prim.dtype("float32")
+    return chosen(x, kind, None, out)
+
+
+def counted(x, axis, keepdims, where):
+    """How many elements a reduction takes: a number, or of each place where a mask says so."""
+    if x.ndim == 0:
+        axis = None
+    if where is True:
+        return prim.count(x, axis)
+    mask = prim.broadcast_to(prim.as_dtype(as_array(where), bool), x.shape)
+    return prim.reduce("sum", prim.as_dtype(mask, int), axis, keepdims)
+
+
+def divided(total, n, kind):
+    """A total over a count, in the dtype of the total, whatever that loses."""
+    if prim.is_kind(kind, "biu"):
+        return prim.as_dtype(total / n, kind)
+    if prim.same_dtype(kind, "float16"):
+        return prim.as_dtype(prim.as_dtype(total, "float32") / n, kind)
+    return total / prim.as_dtype(n, prim.real_dtype(kind))
+
+
+def mean_result(kind, x, dtype):
+    """The dtype of a mean that was computed in `kind`."""
+    if dtype is None and prim.same_dtype(prim.dtype_of(x), "float16"):
+        return prim.dtype("float16")
     return kind
 
 
 @overload(np.mean, np.ndarray.mean)
-def array_mean(a, axis=None, dtype=None, out=None, keepdims=False):
-    no_out(out)
+def array_mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     x = as_array(a)
-    kind = mean_kind(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
-    if prim.same_dtype(kind, "float16"):
-        total = prim.reduce("sum", prim.as_dtype(x, "float32"), axis, keepdims)
-        return prim.as_dtype(total / prim.count(x, axis), kind)
-    return folded("sum", x, kind, axis, keepdims) / prim.as_dtype(prim.count(x, axis), prim.real_dtype(kind))
+    kind = mean_kind(x, dtype, out)
+    total = folded("sum", masked(prim.as_dtype(x, kind), where, 0), axis, keepdims)
+    if out is not None and prim.is_array(out):
+        # The total is in `out` before it is divided.
+        kind = prim.dtype_of(out)
+        total = prim.as_dtype(total, kind)
+    result = divided(total, counted(x, axis, keepdims, where), kind)
+    return into("add", prim.as_dtype(result, mean_result(kind, x, dtype)), out, keepdims)
 
 
 @overload(np.var, np.ndarray.var)
-def array_var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    no_out(out)
+def array_var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+    if correction is not None:
+        ddof = correction
     x = as_array(a)
-    kind = mean_kind(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
+    kind = mean_kind(x, dtype, None)
     y = prim.as_dtype(x, kind)
-    n = prim.count(x, axis)
-    center = prim.reduce("sum", y, axis, True) / prim.as_dtype(n, prim.real_dtype(kind))
+    if mean is None:
+        center = divided(folded("sum", masked(y, where, 0), axis, True), counted(x, axis, True, where), kind)
+    else:
+        center = prim.as_dtype(mean, kind)
     d = y - center
     if prim.is_kind(kind, "c"):
         squares = d.real * d.real + d.imag * d.imag
     else:
         squares = d * d
-    total = prim.reduce("sum", squares, axis, keepdims)
-    return total / prim.as_dtype(max(n - ddof, 0), prim.real_dtype(kind))
+    real = prim.real_dtype(kind)
+    total = folded("sum", masked(squares, where, 0), axis, keepdims)
+    result = divided(total, np.maximum(counted(x, axis, keepdims, where) - ddof, 0), real)
+    return into("add", prim.as_dtype(result, mean_result(real, x, dtype)), out, keepdims)
 
 
 @overload(np.std, np.ndarray.std)
-def array_std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    no_out(out)
-    return np.sqrt(array_var(a, axis, dtype, None, ddof, keepdims))
+def array_std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+    variance = array_var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return into("add", np.sqrt(variance), out, keepdims)
 
 
 @overload(np.ptp)
 def array_ptp(a, axis=None, out=None, keepdims=False):
-    no_out(out)
-    return array_max(a, axis, None, keepdims) - array_min(a, axis, None, keepdims)
+    result = array_max(a, axis, None, keepdims) - array_min(a, axis, None, keepdims)
+    return into("subtract", result, out, keepdims)
 
 
 @overload(np.count_nonzero)
-def count_nonzero(a, axis=None, keepdims=False):
-    found = prim.as_dtype(prim.as_dtype(as_array(a), bool), int)
-    result = prim.reduce("sum", found, axis, keepdims)
-    return result
+def count_nonzero(a, axis=None, *, keepdims=False):
+    return folded("sum", prim.as_dtype(prim.as_dtype(as_array(a), bool), int), axis, keepdims)
+
+
+def scanned(product, a, axis, dtype, out):
+    """Running sums or products along an axis."""
+    x = as_array(a)
+    kind = chosen(x, wide(prim.dtype_of(x)), dtype, out)
+    if axis is None:
+        flat = prim.reshape(x, (-1,))
+        result = prim.empty(flat.shape, kind)
+        total = prim.as_dtype(1 if product else 0, kind)
+        for i in range(flat.shape[0]):
+            if product:
+                total = total * prim.as_dtype(flat[i], kind)
+            else:
+                total = total + prim.as_dtype(flat[i], kind)
+            result[i] = total
+    else:
+        y = prim.swap(prim.as_dtype(x, kind), axis, 0)
+        result = prim.empty(x.shape, kind)
+        z = prim.swap(result, axis, 0)
+        for i in range(y.shape[0]):
+            if i == 0:
+                z[i] = y[i]
+            elif product:
+                z[i] = z[i - 1] * y[i]
+            else:
+                z[i] = z[i - 1] + y[i]
+    return into("accumulate", result, out, False)
 
 
 @overload(np.cumsum, np.ndarray.cumsum)
-def cumsum(a, axis=None, dtype=None):
-    x = as_array(a)
-    kind = wide(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
-    if axis is None:
-        flat = prim.reshape(x, (-1,))
-        result = prim.empty(flat.shape, kind)
-        total = prim.zero(kind)
-        for i in range(flat.shape[0]):
-            total = total + prim.as_dtype(flat[i], kind)
-            result[i] = total
-        return result
-    y = prim.swap(prim.as_dtype(x, kind), axis, 0)
-    result = prim.empty(x.shape, kind)
-    z = prim.swap(result, axis, 0)
-    for i in range(y.shape[0]):
-        if i == 0:
-            z[i] = y[i]
-        else:
-            z[i] = z[i - 1] + y[i]
-    return result
+def cumsum(a, axis=None, dtype=None, out=None):
+    return scanned(False, a, axis, dtype, out)
 
 
 @overload(np.cumprod, np.ndarray.cumprod)
-def cumprod(a, axis=None, dtype=None):
-    x = as_array(a)
-    kind = wide(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
-    if axis is None:
-        flat = prim.reshape(x, (-1,))
-        result = prim.empty(flat.shape, kind)
-        total = prim.as_dtype(1, kind)
-        for i in range(flat.shape[0]):
-            total = total * prim.as_dtype(flat[i], kind)
-            result[i] = total
-        return result
-    y = prim.swap(prim.as_dtype(x, kind), axis, 0)
-    result = prim.empty(x.shape, kind)
-    z = prim.swap(result, axis, 0)
-    for i in range(y.shape[0]):
-        if i == 0:
-            z[i] = y[i]
-        else:
-            z[i] = z[i - 1] * y[i]
-    return result
+def cumprod(a, axis=None, dtype=None, out=None):
+    return scanned(True, a, axis, dtype, out)
 
 
 @overload(np.diff)
-def diff(a, n=1):
+def diff(a, n=1, axis=-1):
     if n == 0:
         return a
-    d = a[..., 1:] - a[..., :-1]
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    x = prim.swap(a, axis, 0)
+    d = np.not_equal(x[1:], x[:-1]) if prim.kind(a) == "bool" else x[1:] - x[:-1]
+    d = prim.swap(d, 0, axis)
     if n == 1:
         return d
-    return diff(d, n - 1)
-
-
-@overload(np.dot, np.ndarray.dot)
-def dot(a, b):
-    x = as_array(a)
-    y = as_array(b)
-    if x.ndim == 0 or y.ndim == 0:
-        return x * y
-    return matmul(x, y)
-
-
-@overload(np.matmul)
-def matmul(a, b):
-    kind = prim.promote_dtypes(prim.dtype_of(a), prim.dtype_of(b))
-    x = prim.as_dtype(a, kind)
-    y = prim.as_dtype(b, kind)
-    if x.ndim == 1 and y.ndim == 1:
-        if x.shape[0] != y.shape[0]:
-            raise ValueError(
-                "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-                "(n?,k),(k,m?)->(n?,m?)"
-            )
-        return prim.reduce("sum", x * y, 0, False)
-    if x.ndim == 1:
-        return matmul(prim.permute(y, None), x)
-    if x.shape[1] != y.shape[0]:
-        raise ValueError(
-            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-            "(n?,k),(k,m?)->(n?,m?)"
-        )
-    if y.ndim == 1:
-        result = prim.empty((x.shape[0],), kind)
-        for i in range(x.shape[0]):
-            result[i] = prim.reduce("sum", x[i] * y, 0, False)
-        return result
-    product = prim.zeros((x.shape[0], y.shape[1]), kind)
-    for i in range(x.shape[0]):
-        into = product[i]
-        row = x[i]
-        for k in range(x.shape[1]):
-            factor = row[k]
-            other = y[k]
-            for j in range(y.shape[1]):
-                into[j] += factor * other[j]
-    return product
+    return diff(d, n - 1, axis)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 from weft.lib import prim
-from weft.lib.prim import elementwise, overload
+from weft.lib.prim import elementwise, elementwise_array, overload
 
 
 @overload(np.add)
@@ -106,7 +106,7 @@ def sign(x):
             size == 0, 0, prim.select(size == np.inf, prim.complex(endless + both, upward + both), finite)
         )
     if prim.kind(x) == "bool":
-        return prim.refuse("np.sign of bool is not defined")
+        return prim.undefined("np.sign of bool is not defined")
     return prim.select(x > 0, 1, prim.select(x < 0, prim.cast_like(-1, x), prim.select(x == 0, 0, x)))
 
 
@@ -133,6 +133,66 @@ def square(x):
     if prim.kind(x) == "bool":
         x = prim.cast(x, "int8")
     return x * x
+
+
+@overload(np.sin)
+@elementwise
+def sin(x):
+    return prim.sin(x)
+
+
+@overload(np.cos)
+@elementwise
+def cos(x):
+    return prim.cos(x)
+
+
+@overload(np.exp)
+@elementwise
+def exp(x):
+    return prim.exp(x)
+
+
+@overload(np.log)
+@elementwise
+def log(x):
+    return prim.log(x)
+
+
+@overload(np.sqrt)
+@elementwise
+def sqrt(x):
+    return prim.sqrt(x)
+
+
+@overload(np.absolute, np.abs)
+@elementwise
+def absolute(x):
+    if prim.kind(x) == "complex" and prim.size(x) == 8:
+        # Squares of singles neither overflow nor vanish as doubles.
+        re = prim.cast(prim.real(x), "float64")
+        im = prim.cast(prim.imag(x), "float64")
+        endless = (prim.absolute(re) == np.inf) | (prim.absolute(im) == np.inf)
+        return prim.cast(prim.select(endless, np.inf, prim.sqrt(re * re + im * im)), "float32")
+    return prim.absolute(x)
+
+
+@overload(np.minimum)
+@elementwise
+def minimum(x1, x2):
+    return prim.minimum(x1, x2)
+
+
+@overload(np.maximum)
+@elementwise
+def maximum(x1, x2):
+    return prim.maximum(x1, x2)
+
+
+@overload(np.where)
+@elementwise_array
+def where(condition, x, y):
+    return prim.select(condition, x, y)
 
 
 @overload(np.tan)
@@ -374,7 +434,7 @@ def _power_of_two(n):
 @elementwise
 def ldexp(x1, x2):
     if prim.kind(x2) == "float" or prim.kind(x2) == "complex":
-        return prim.refuse("np.ldexp takes an integer exponent")
+        return prim.undefined("np.ldexp takes an integer exponent")
     x = prim.to_float(x1)
     n = prim.minimum(prim.maximum(prim.cast(x2, "int64"), -3000), 3000)
     r = prim.cast(x, "float64")
@@ -444,7 +504,7 @@ def floor(x):
     if prim.kind(x) == "float":
         return prim.floor(x)
     if prim.kind(x) == "complex":
-        return prim.refuse("np.floor of complex numbers is not defined")
+        return prim.undefined("np.floor of complex numbers is not defined")
     return x
 
 
@@ -454,7 +514,7 @@ def ceil(x):
     if prim.kind(x) == "float":
         return prim.ceil(x)
     if prim.kind(x) == "complex":
-        return prim.refuse("np.ceil of complex numbers is not defined")
+        return prim.undefined("np.ceil of complex numbers is not defined")
     return x
 
 
@@ -464,7 +524,7 @@ def trunc(x):
     if prim.kind(x) == "float":
         return prim.trunc(x)
     if prim.kind(x) == "complex":
-        return prim.refuse("np.trunc of complex numbers is not defined")
+        return prim.undefined("np.trunc of complex numbers is not defined")
     return x
 
 
@@ -619,7 +679,7 @@ def isposinf(x):
     if prim.kind(x) == "float":
         return x == np.inf
     if prim.kind(x) == "complex":
-        return prim.refuse("np.isposinf of complex numbers would be ambiguous")
+        return prim.undefined("np.isposinf of complex numbers would be ambiguous")
     return False
 
 
@@ -629,7 +689,7 @@ def isneginf(x):
     if prim.kind(x) == "float":
         return x == -np.inf
     if prim.kind(x) == "complex":
-        return prim.refuse("np.isneginf of complex numbers would be ambiguous")
+        return prim.undefined("np.isneginf of complex numbers would be ambiguous")
     return False
 
 
@@ -641,7 +701,7 @@ def signbit(x):
     if prim.kind(x) == "int":
         return x < 0
     if prim.kind(x) == "complex":
-        return prim.refuse("np.signbit of complex numbers is not defined")
+        return prim.undefined("np.signbit of complex numbers is not defined")
     return False
 
 
@@ -728,15 +788,34 @@ def _clip(a, a_min, a_max):
     return prim.minimum(prim.maximum(a, a_min), a_max)
 
 
-@overload(np.clip, np.ndarray.clip)
-def clip(a, a_min=None, a_max=None):
-    if a_min is None:
-        if a_max is None:
-            return _same(a)
-        return np.minimum(a, a_max)
-    if a_max is None:
-        return np.maximum(a, a_min)
-    return _clip(a, a_min, a_max)
+@overload(np.clip)
+def clip(a, a_min=..., a_max=..., out=None, *, min=..., max=...):
+    if prim.is_absent(a_min) and prim.is_absent(a_max):
+        low = None if prim.is_absent(min) else min
+        high = None if prim.is_absent(max) else max
+        return clipped(a, low, high, out)
+    if prim.is_absent(a_min):
+        return prim.undefined("clip() missing 1 required positional argument: 'a_min'")
+    if prim.is_absent(a_max):
+        return prim.undefined("clip() missing 1 required positional argument: 'a_max'")
+    return clipped(a, a_min, a_max, out)
+
+
+@overload(np.ndarray.clip)
+def clip_method(a, min=None, max=None, out=None):
+    return clipped(a, min, max, out)
+
+
+def clipped(a, low, high, out):
+    if low is None:
+        result = _same(a) if high is None else np.minimum(a, high)
+    elif high is None:
+        result = np.maximum(a, low)
+    else:
+        result = _clip(a, low, high)
+    if out is None:
+        return result
+    return prim.store_result("clip", out, result)
 
 
 @overload(np.gcd)
@@ -744,7 +823,7 @@ def clip(a, a_min=None, a_max=None):
 def gcd(x1, x2):
     x1, x2 = prim.promote(x1, x2)
     if prim.kind(x1) != "int" and prim.kind(x1) != "uint":
-        return prim.refuse("np.gcd takes integers")
+        return prim.undefined("np.gcd takes integers")
     a = prim.absolute(x1)
     b = prim.absolute(x2)
     while b != 0:
@@ -757,7 +836,7 @@ def gcd(x1, x2):
 def lcm(x1, x2):
     x1, x2 = prim.promote(x1, x2)
     if prim.kind(x1) != "int" and prim.kind(x1) != "uint":
-        return prim.refuse("np.lcm takes integers")
+        return prim.undefined("np.lcm takes integers")
     a = prim.absolute(x1)
     b = prim.absolute(x2)
     while b != 0:

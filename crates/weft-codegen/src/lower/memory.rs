@@ -57,6 +57,9 @@ impl Lowering<'_, '_> {
         if self.unit.target != Target::Native {
             return Err(malformed("a reduction inside a kernel", data.span));
         }
+        if !crate::reduce::has_routine(fold, d) {
+            return Err(malformed("a reduction that there is no routine for", data.span));
+        }
         let words = self.words(&self.operands(data)?);
         let cx = self.b.context;
         let ty = cx.function(cx.void(), &[cx.int(64), cx.int(64), cx.ptr(0)]);
@@ -82,6 +85,23 @@ impl Lowering<'_, '_> {
         let f = f.unwrap_or_else(|| self.unit.module.function("weft_copy", ty, Linkage::External));
         let args = [self.b.i64(d.size() as u64), self.b.i64(rank.into()), words];
         self.b.call(ty, f, &args);
+        Ok(())
+    }
+
+    /// `mem.matmul`.
+    pub(crate) fn matmul(&mut self, data: &OpData) -> Result<()> {
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("`mem.matmul` needs a pointer", data.span));
+        };
+        if self.unit.target != Target::Native {
+            return Err(malformed("a matrix product inside a kernel", data.span));
+        }
+        let words = self.words(&self.operands(data)?);
+        let cx = self.b.context;
+        let ty = cx.function(cx.void(), &[cx.int(64), cx.ptr(0)]);
+        let f = self.unit.module.find("weft_matmul");
+        let f = f.unwrap_or_else(|| self.unit.module.function("weft_matmul", ty, Linkage::External));
+        self.b.call(ty, f, &[self.b.i64(d as u64), words]);
         Ok(())
     }
 

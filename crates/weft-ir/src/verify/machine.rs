@@ -187,6 +187,14 @@ impl Rule<'_> {
                 let words = ins[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "sizes and strides are i64")
             }
+            Op::MemMatmul => {
+                let (to, _) = pointer(self.operand(0))?;
+                let (a, _) = pointer(self.operand(1))?;
+                let (b, _) = pointer(self.operand(2))?;
+                self.ensure(10, to == a && to == b, "the matrices are of different dtypes")?;
+                let words = self.data.operands[3..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words, "a number or step is no i64")
+            }
             Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
             Op::MemNeed { at, rank, .. } => {
                 let (dtype, _) = pointer(self.operand(0))?;

@@ -310,7 +310,7 @@ impl<'f> Rule<'f> {
                 let stays = |(a, b): (&Dim, &Dim)| a == b || matches!(a, Dim::Sym(_)) || matches!(b, Dim::Sym(_));
                 self.ensure(8, from.dims.iter().zip(&to.dims).all(stays), "refine changes a constant size")
             }
-            NtDim { dim } => {
+            NtDim { dim } | NtStride { dim } => {
                 let t = self.tensor(9, self.operand(0))?;
                 self.ensure(9, (*dim as usize) < t.rank(), "the array has no such dimension")?;
                 self.ensure(9, *self.result(0) == Type::PYINT, "the result is no pyint")
@@ -382,6 +382,20 @@ impl<'f> Rule<'f> {
                 let to = self.tensor(14, self.result(0))?;
                 let left = from.dims.iter().enumerate().filter(|(k, _)| !axes.contains(&(*k as u32)));
                 self.ensure(14, left.map(|(_, d)| d).eq(&to.dims), "the result's sizes are not those left")
+            }
+            NtMatmul => {
+                let a = self.tensor(14, self.operand(0))?;
+                let b = self.tensor(14, self.operand(1))?;
+                let to = self.tensor(14, self.result(0))?;
+                let rank = to.rank();
+                self.ensure(14, rank >= 2 && a.rank() == rank && b.rank() == rank, "no matrices of one rank")?;
+                self.ensure(14, a.dtype == to.dtype && b.dtype == to.dtype, "the matrices are of different dtypes")?;
+                let outer = rank - 2;
+                let fits = a.dims[..outer] == to.dims[..outer]
+                    && b.dims[..outer] == to.dims[..outer]
+                    && a.dims[outer] == to.dims[outer]
+                    && b.dims[rank - 1] == to.dims[rank - 1];
+                self.ensure(14, fits, "the result's sizes are not those of the factors")
             }
             _ => Ok(()),
         }

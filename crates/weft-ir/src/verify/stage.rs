@@ -121,7 +121,7 @@ impl<'f> Ring<'f> {
         let data = self.f.op(id);
         // Sizes are known everywhere; what refine merely mentions is not touched.
         let operands = match data.op {
-            Op::NtDim { .. } => return Ok(()),
+            Op::NtDim { .. } | Op::NtStride { .. } => return Ok(()),
             Op::NtRefine { .. } | Op::NtExpand { .. } => &data.operands[..1],
             _ => &data.operands[..],
         };

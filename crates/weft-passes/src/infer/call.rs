@@ -40,7 +40,7 @@ impl Infer<'_> {
             "numpy.nan" | "math.nan" => return float(f64::NAN),
             _ => {}
         }
-        let class = name.strip_prefix("builtins.").and_then(ExcClass::from_name);
+        let class = name.strip_prefix("builtins.").or(name.strip_prefix("numpy.linalg.")).and_then(ExcClass::from_name);
         Ok(match class {
             Some(class) => Abs::ExceptionClass(Exc { class, user: None }),
             None => Abs::Function(name),
@@ -184,7 +184,13 @@ impl Infer<'_> {
         {
             return self.call_into(name, overload, args, keywords, k);
         }
-        let bound = self.bind(name, overload, args, keywords)?;
+        let mut bound = self.bind(name, overload, args, keywords)?;
+        for (value, _) in bound.iter_mut().zip(&overload.params).filter(|(_, p)| p.name == "shape") {
+            // `np.empty([n, m])`: the rank must be known.
+            if let Some(sizes) = self.written_out(value) {
+                *value = Abs::Tuple(sizes);
+            }
+        }
         if self.frames.len() > 64 {
             return Err(self.internal("the library calls itself too deeply"));
         }
@@ -440,6 +446,11 @@ fn literal(e: &ExprKind) -> Option<Abs> {
         ExprKind::Constant(Constant::None) => Some(Abs::Const(Const::None)),
         ExprKind::Constant(Constant::Bool(b)) => Some(Abs::Const(Const::Bool(*b))),
         ExprKind::Constant(Constant::Float(f)) => Some(Abs::Const(Const::Float(*f))),
+        ExprKind::Constant(Constant::Str(s)) => Some(Abs::Const(Const::Str(s.clone()))),
+        ExprKind::UnaryOp { op: weft_syntax::UnaryOp::Neg, operand } => match literal(&operand.kind)? {
+            Abs::Const(Const::Int(v)) => Some(Abs::Const(Const::Int(-v))),
+            _ => None,
+        },
         ExprKind::Constant(Constant::Ellipsis) => Some(Abs::Const(Const::Ellipsis)),
         ExprKind::Constant(Constant::Int { value: Some(v), .. }) => Some(Abs::Const(Const::Int(*v))),
         _ => None,

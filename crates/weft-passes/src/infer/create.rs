@@ -44,6 +44,23 @@ impl Infer<'_> {
             },
             ("reduce", [Abs::Const(Const::Str(fold)), x, axis, keep]) => self.reduction(fold, x, axis, keep),
             ("count", [x, axis]) => self.reduced_count(x, axis),
+            ("store_result", [Abs::Const(Const::Str(ufunc)), out, result]) => match self.as_tensor(out) {
+                Some(to) => self.assign_result(ufunc, to, result).map(|()| out.clone()),
+                None => Err(self.typing("return arrays must be of ArrayType").label(self.describe(out))),
+            },
+            ("generic", [inputs, init, iterators, maps, body]) => self.generic([inputs, init, iterators, maps, body]),
+            ("walked", [arrays, has, k]) => self.walked(arrays, has, k),
+            ("step", [arrays, body]) => self.step(arrays, body),
+            ("layout", [x]) => {
+                let layout = self.as_tensor(x).and_then(|t| self.tensor(t)).map(|t| t.layout);
+                let letter = match layout {
+                    Some(Layout::C) => "C",
+                    Some(Layout::F) => "F",
+                    _ => "A",
+                };
+                Ok(Abs::Const(Const::Str(letter.into())))
+            }
+            ("matmul", [x, y]) => self.matrix_product(x, y),
             ("real_dtype", [x]) => self.dtype_argument(x).map(|d| {
                 Self::dtype_abs(match d {
                     DType::C64 => DType::F32,
@@ -51,7 +68,6 @@ impl Infer<'_> {
                     d => d,
                 })
             }),
-            ("refuse", [Abs::Const(Const::Str(message))]) => Err(self.refuse(message.clone())),
             ("same_dtype", [x, y]) => self.same_dtype(x, y),
             ("swap", [x, a, b]) => self.swap_axes(x, a, b),
             ("expand_dims", [x, axis]) => self.expand_dims(x, axis),
@@ -168,7 +184,7 @@ impl Infer<'_> {
         let dtype = Self::dtype_abs(dtype);
         let (name, width) = match self.item_form(site) {
             None => ("from_numbers", None),
-            Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 1 => ("from_vectors", None),
+            Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 1 => ("from_lists", None),
             Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 2 => ("from_matrices", None),
             Some(Ty::Leaf(t)) if t.is_scalar() => ("from_numbers", None),
             Some(Ty::Tuple(items)) => ("from_tuples", Some(Abs::Const(Const::Int(items.len() as i128)))),
@@ -644,6 +660,16 @@ impl Infer<'_> {
     /// Methods of arrays that take their arguments one by one or as a tuple.
     pub(super) fn variadic(&mut self, name: &str, args: &[Abs], keywords: &[String]) -> Result<Abs, Diagnostic> {
         let (x, rest) = args.split_first().ok_or_else(|| self.internal("a method of nothing"))?;
+        if let ("reshape", [.., order], [key]) = (name, rest, keywords)
+            && key == "order"
+        {
+            let shape = match &rest[..rest.len() - 1] {
+                [one @ Abs::Tuple(_)] => one.clone(),
+                many => Abs::Tuple(many.to_vec()),
+            };
+            let f = Abs::Function("numpy.reshape".into());
+            return self.call(&f, &[x.clone(), shape, order.clone()], &[]);
+        }
         if !keywords.is_empty() {
             return Err(self.refuse(format!("{name}() has no keyword `{}` that Weft supports", keywords.join("`, `"))));
         }

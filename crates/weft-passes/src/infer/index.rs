@@ -3,6 +3,7 @@
 use super::Infer;
 use super::abs::{Abs, SIZE};
 use super::facts::Affine;
+use super::library;
 use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind, nearest};
 use weft_ir::attr::{CmpOp, Const};
@@ -28,6 +29,16 @@ impl Infer<'_> {
         if let Some(found) = self.library_attribute(x, name)? {
             return Ok(found);
         }
+        match (x, name) {
+            (Abs::Slice(bounds), "start") => return Ok(bounds[0].clone()),
+            (Abs::Slice(bounds), "stop") => return Ok(bounds[1].clone()),
+            (Abs::Slice(bounds), "step") => return Ok(bounds[2].clone()),
+            // A method of ufuncs.
+            (Abs::Function(ufunc), "outer") if is_binary_ufunc(ufunc)? => {
+                return Ok(Abs::Method(Box::new(x.clone()), "weft.lib.products.ufunc_outer".into()));
+            }
+            _ => {}
+        }
         let (dims, dtype) = match self.type_of(x) {
             Some(Type::Tensor(t)) => (t.dims.clone(), t.dtype),
             Some(Type::Num(d)) => (vec![], d),
@@ -44,6 +55,13 @@ impl Infer<'_> {
             "itemsize" => Ok(int(dtype.size())),
             "shape" => match self.as_tensor(x) {
                 Some(t) => Ok(Abs::Tuple((0..dims.len()).map(|k| self.size(t, k)).collect())),
+                None => Ok(Abs::Tuple(vec![])),
+            },
+            "strides" => match self.as_tensor(x) {
+                Some(t) => {
+                    let stride = |s: &mut Self, k: usize| s.emit(Op::NtStride { dim: k as u32 }, &[t], Type::PYINT);
+                    Ok(Abs::Tuple((0..dims.len()).map(|k| Abs::Value(stride(self, k))).collect()))
+                }
                 None => Ok(Abs::Tuple(vec![])),
             },
             "size" | "nbytes" => {
@@ -108,6 +126,13 @@ impl Infer<'_> {
         }
         if self.as_list(x).is_some() {
             return self.index_list(x, indices);
+        }
+        if matches!(x, Abs::Function(name) if name == "numpy.mgrid") {
+            let slices = match indices {
+                [one] => one.clone(),
+                many => Abs::Tuple(many.to_vec()),
+            };
+            return self.call(x, &[slices], &[]);
         }
         let t = self.indexed(x)?;
         let indices = &self.lists_as_arrays(indices)?[..];
@@ -378,4 +403,10 @@ impl Infer<'_> {
         }
         Ok((places, wrap))
     }
+}
+
+/// Whether NumPy's function of this name is applied to two elements.
+fn is_binary_ufunc(name: &str) -> Result<bool, Diagnostic> {
+    let found = library::find(name)?.filter(|_| name.starts_with("numpy."));
+    Ok(found.is_some_and(|o| o.form == library::Form::Elementwise && o.params.len() == 2))
 }

@@ -173,6 +173,21 @@ impl Infer<'_> {
         Ok(list)
     }
 
+    /// The items of a list of scalars that was written out just here, and that nothing else has seen.
+    pub(super) fn written_out(&self, x: &Abs) -> Option<Vec<Abs>> {
+        let Abs::List(list, _) = x else { return None };
+        let here = &self.out.region(self.region).ops;
+        let made = here.iter().any(|&op| self.out.op(op).op == Op::ListNew && self.out.op(op).results.contains(list));
+        let uses = self.out.ops.iter().filter(|data| data.operands.contains(list)).count();
+        let pushed: Vec<Abs> = here
+            .iter()
+            .map(|&op| self.out.op(op))
+            .filter(|data| data.op == Op::ListPush && data.operands.len() == 2 && data.operands[0] == *list)
+            .map(|data| Abs::Value(data.operands[1]))
+            .collect();
+        (made && pushed.len() == uses).then_some(pushed)
+    }
+
     /// `list(a)`.
     pub(super) fn list_of(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
         match a {

@@ -30,6 +30,7 @@ mod exits;
 mod facts;
 mod fancy;
 mod function;
+mod generic;
 mod growth;
 mod index;
 mod join;

@@ -32,7 +32,11 @@ impl Infer<'_> {
             ("least", [_, _, ..]) => self.builtin_extreme(CmpOp::Lt, args),
             ("greatest", [_, _, ..]) => self.builtin_extreme(CmpOp::Gt, args),
             ("is_array", [x]) => Ok(Abs::Const(Const::Bool(self.as_tensor(x).is_some()))),
-            ("refuse", [Abs::Const(Const::Str(message))]) => Err(self.typing(message.clone())),
+            ("undefined", [Abs::Const(Const::Str(message))]) => Err(self.typing(message.clone())),
+            ("refuse", [Abs::Const(Const::Str(message))]) => Err(self.refuse(message.clone())),
+            ("refuse", [Abs::Const(Const::Str(message)), Abs::Const(Const::Str(help))]) => {
+                Err(self.refuse(message.clone()).help(help.clone()))
+            }
             ("size", [x]) => Ok(Abs::Const(Const::Int(self.number_dtype(x).map_or(0, DType::size) as i128))),
             ("to_float", [x]) => {
                 let dtype = self.real_dtype(float_function(self.element_dtype(x)?))?;

@@ -78,6 +78,20 @@ impl Infer<'_> {
         Ok(self.emit(Op::NtReduce { fold, axes: vec![axis as u32] }, &[t], result))
     }
 
+    /// `prim.matmul(x, y)`: of arrays of one dtype and rank, whose sizes are known to fit.
+    pub(super) fn matrix_product(&mut self, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
+        let tensor = |s: &Self, x: &Abs| s.as_tensor(x).and_then(|t| Some((t, s.tensor(t)?.clone())));
+        let (Some((a, left)), Some((b, right))) = (tensor(self, x), tensor(self, y)) else {
+            return Err(self.internal("a product of no arrays"));
+        };
+        let mut dims = left.dims;
+        if let (Some(last), Some(columns)) = (dims.last_mut(), right.dims.last()) {
+            *last = *columns;
+        }
+        let ty = Type::tensor(TensorType::fresh(dims, left.dtype, left.place));
+        Ok(Abs::Value(self.emit(Op::NtMatmul, &[a, b], ty)))
+    }
+
     /// How many elements a reduction of these axes combines, as a Python int.
     pub(super) fn reduced_count(&mut self, x: &Abs, axis: &Abs) -> Result<Abs, Diagnostic> {
         let Some(t) = self.as_tensor(x) else { return Ok(Abs::Const(Const::Int(1))) };

@@ -23,6 +23,7 @@ mod elementwise;
 mod flow;
 mod kernel;
 mod list;
+mod matmul;
 mod outline;
 mod reduce;
 mod split;
@@ -168,9 +169,14 @@ impl<'s> Lower<'s> {
             Op::NtCopy => self.copy(id)?,
             Op::NtInto => self.into(id)?,
             Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
+            Op::NtMatmul => self.matmul(id)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
                 self.r.set(data.results[0], size);
+            }
+            Op::NtStride { dim } => {
+                let stride = self.array(data.operands[0]).strides[dim as usize];
+                self.r.set(data.results[0], stride);
             }
             Op::NtPosition { dim } => self.r.set(data.results[0], self.position[dim as usize]),
             Op::NtItem => {

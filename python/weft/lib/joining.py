@@ -1,0 +1,578 @@
+"""Arrays put together, repeated, turned around, and parts of matrices."""
+
+import numpy as np
+from weft.lib import prim
+from weft.lib.prim import elementwise_array, overload
+from weft.lib.reductions import as_array
+
+
+def axis_of(axis, rank):
+    """An axis counted from the front."""
+    if axis < -rank or axis >= rank:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def common_dtype(arrays):
+    if len(arrays) == 1:
+        return prim.dtype_of(arrays[0])
+    return prim.promote_dtypes(prim.dtype_of(arrays[0]), common_dtype(arrays[1:]))
+
+
+def each_as_array(arrays):
+    if len(arrays) == 0:
+        return ()
+    return (as_array(arrays[0]),) + each_as_array(arrays[1:])
+
+
+def each_flat(arrays):
+    if len(arrays) == 0:
+        return ()
+    return (prim.reshape(arrays[0], (-1,)),) + each_flat(arrays[1:])
+
+
+def each_expanded(arrays, axis):
+    if len(arrays) == 0:
+        return ()
+    return (prim.expand_dims(arrays[0], axis),) + each_expanded(arrays[1:], axis)
+
+
+def each_deep(arrays):
+    """With at least two axes, the first of which is new."""
+    if len(arrays) == 0:
+        return ()
+    return (np.atleast_2d(arrays[0]),) + each_deep(arrays[1:])
+
+
+def each_column(arrays):
+    if len(arrays) == 0:
+        return ()
+    first = np.atleast_1d(arrays[0])
+    return (first[:, None] if first.ndim == 1 else first,) + each_column(arrays[1:])
+
+
+def check_alike(first, x, at, axis):
+    """Sizes off the axis must be the same."""
+    if x.ndim != first.ndim:
+        raise ValueError(
+            "all the input arrays must have same number of dimensions, but the array at index 0 has "
+            f"{first.ndim} dimension(s) and the array at index {at} has {x.ndim} dimension(s)"
+        )
+    for k, n in enumerate(first.shape):
+        if k != axis and x.shape[k] != n:
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match exactly, but along "
+                f"dimension {k}, the array at index 0 has size {n} and the array at index {at} has size {x.shape[k]}"
+            )
+
+
+def joined(arrays, axis, kind):
+    """The items of a tuple one after the other along an axis."""
+    first = arrays[0]
+    if first.ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = axis_of(axis, first.ndim)
+    n = 0
+    for at, x in enumerate(arrays):
+        check_alike(first, x, at, axis)
+        n = n + x.shape[axis]
+    result = prim.empty(first.shape[:axis] + (n,) + first.shape[axis + 1 :], kind)
+    place = prim.swap(result, axis, 0)
+    at = 0
+    for x in arrays:
+        place[at : at + x.shape[axis]] = prim.swap(x, axis, 0)
+        at = at + x.shape[axis]
+    return result
+
+
+def joined_list(arrays, axis, kind):
+    """The items of a list one after the other along an axis."""
+    if len(arrays) == 0:
+        raise ValueError("need at least one array to concatenate")
+    first = arrays[0]
+    axis = axis_of(axis, first.ndim)
+    n = 0
+    for at, x in enumerate(arrays):
+        check_alike(first, x, at, axis)
+        n = n + x.shape[axis]
+    result = prim.empty(first.shape[:axis] + (n,) + first.shape[axis + 1 :], kind)
+    place = prim.swap(result, axis, 0)
+    at = 0
+    for x in arrays:
+        place[at : at + x.shape[axis]] = prim.swap(x, axis, 0)
+        at = at + x.shape[axis]
+    return result
+
+
+def finished(result, out):
+    if out is None:
+        return result
+    return prim.store_result("concatenate", out, result)
+
+
+@overload(np.concatenate, np.concat)
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    if prim.list_is(arrays):
+        kind = prim.dtype_of(arrays) if dtype is None else prim.dtype(dtype)
+        if axis is None:
+            prim.refuse("np.concatenate of a list with axis=None is not supported yet", "pass a tuple of arrays")
+        return finished(joined_list(arrays, axis, kind), out)
+    if prim.is_array(arrays):
+        rows = [arrays[i] for i in range(arrays.shape[0])]
+        return finished(joined_list(rows, axis, prim.dtype_of(arrays) if dtype is None else prim.dtype(dtype)), out)
+    if len(arrays) == 0:
+        raise ValueError("need at least one array to concatenate")
+    items = each_as_array(arrays)
+    kind = common_dtype(items) if dtype is None else prim.dtype(dtype)
+    if axis is None:
+        return finished(joined(each_flat(items), 0, kind), out)
+    return finished(joined(items, axis, kind), out)
+
+
+def check_same_shape(items):
+    for x in items:
+        if x.ndim != items[0].ndim:
+            raise ValueError("all input arrays must have the same shape")
+        if x.shape != items[0].shape:
+            raise ValueError("all input arrays must have the same shape")
+
+
+@overload(np.stack)
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    if prim.list_is(arrays):
+        check_same_shape(arrays)
+        rows = [prim.expand_dims(x, axis) for x in arrays]
+        return concatenate(rows, axis, out, dtype=dtype)
+    if prim.is_array(arrays):
+        return np.moveaxis(prim.copy(arrays), 0, axis)
+    items = each_as_array(arrays)
+    if len(items) == 0:
+        raise ValueError("need at least one array to stack")
+    check_same_shape(items)
+    return concatenate(each_expanded(items, axis), axis, out, dtype=dtype)
+
+
+@overload(np.vstack)
+def vstack(tup, *, dtype=None, casting="same_kind"):
+    if prim.list_is(tup):
+        return concatenate([np.atleast_2d(x) for x in tup], 0, dtype=dtype)
+    return concatenate(each_deep(each_as_array(tup)), 0, dtype=dtype)
+
+
+@overload(np.hstack)
+def hstack(tup, *, dtype=None, casting="same_kind"):
+    if prim.list_is(tup):
+        rows = [np.atleast_1d(x) for x in tup]
+        return concatenate(rows, 0 if rows[0].ndim == 1 else 1, dtype=dtype)
+    first = as_array(tup[0])
+    if first.ndim == 0:
+        return concatenate(each_flat(each_as_array(tup)), 0, dtype=dtype)
+    return concatenate(tup, 0 if first.ndim == 1 else 1, dtype=dtype)
+
+
+@overload(np.column_stack)
+def column_stack(tup):
+    if prim.list_is(tup):
+        return concatenate([x[:, None] if x.ndim == 1 else x for x in tup], 1)
+    return concatenate(each_column(each_as_array(tup)), 1)
+
+
+@overload(np.append)
+def append(arr, values, axis=None):
+    x = as_array(arr)
+    y = as_array(values)
+    if axis is None:
+        return concatenate((prim.reshape(x, (-1,)), prim.reshape(y, (-1,))), 0)
+    return concatenate((x, y), axis)
+
+
+@overload(np.atleast_2d)
+def atleast_2d(a):
+    x = as_array(a)
+    if x.ndim == 0:
+        return x[None, None]
+    if x.ndim == 1:
+        return x[None, :]
+    return x
+
+
+@overload(np.moveaxis)
+def moveaxis(a, source, destination):
+    if prim.is_tuple(source) or prim.is_tuple(destination):
+        return prim.refuse("np.moveaxis of several axes is not supported yet", "call it once for each, or np.transpose")
+    source = axis_of(source, a.ndim)
+    destination = axis_of(destination, a.ndim)
+    return prim.permute(a, shifted(source, destination, 0, a.ndim))
+
+
+def shifted(source, destination, at, rank):
+    """The axes in order, from place `at` on, with one of them moved."""
+    if at == rank:
+        return ()
+    if at == destination:
+        axis = source
+    elif source <= at and at < destination:
+        axis = at + 1
+    elif destination < at and at <= source:
+        axis = at - 1
+    else:
+        axis = at
+    return (axis,) + shifted(source, destination, at + 1, rank)
+
+
+@overload(np.broadcast_to)
+def broadcast_to(array, shape, subok=False):
+    return prim.broadcast_to(as_array(array), shape if prim.is_tuple(shape) else (shape,))
+
+
+def flipped(m, axis):
+    return prim.swap(prim.swap(m, axis, 0)[::-1], axis, 0)
+
+
+def flipped_all(m, axis):
+    """The axes from `axis` on."""
+    if axis == m.ndim:
+        return m
+    return flipped_all(flipped(m, axis), axis + 1)
+
+
+@overload(np.flip)
+def flip(m, axis=None):
+    x = as_array(m)
+    if axis is None:
+        return flipped_all(x, 0)
+    if prim.is_tuple(axis):
+        return flipped_each(x, axis)
+    return flipped(x, axis)
+
+
+def flipped_each(m, axes):
+    if len(axes) == 0:
+        return m
+    return flipped_each(flipped(m, axes[0]), axes[1:])
+
+
+@overload(np.flipud)
+def flipud(m):
+    return flipped(m, 0)
+
+
+@overload(np.fliplr)
+def fliplr(m):
+    if m.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flipped(m, 1)
+
+
+def rolled(x, shift, axis):
+    result = prim.empty(x.shape, prim.dtype_of(x))
+    n = x.shape[axis]
+    if n > 0:
+        k = shift % n
+        source = prim.swap(x, axis, 0)
+        place = prim.swap(result, axis, 0)
+        place[k:] = source[: n - k]
+        place[:k] = source[n - k :]
+    return result
+
+
+def rolled_each(x, shift, axes):
+    if len(axes) == 0:
+        return x
+    if prim.is_tuple(shift):
+        return rolled_each(rolled(x, shift[0], axes[0]), shift[1:], axes[1:])
+    return rolled_each(rolled(x, shift, axes[0]), shift, axes[1:])
+
+
+@overload(np.roll)
+def roll(a, shift, axis=None):
+    x = as_array(a)
+    if axis is None:
+        return prim.reshape(rolled(prim.reshape(x, (-1,)), shift, 0), x.shape)
+    if prim.is_tuple(axis):
+        return rolled_each(x, shift, axis)
+    return rolled(x, shift, axis)
+
+
+@overload(np.repeat, np.ndarray.repeat)
+def repeat(a, repeats, axis=None):
+    x = as_array(a)
+    if axis is None:
+        return repeat(prim.reshape(x, (-1,)), repeats, 0)
+    axis = axis_of(axis, x.ndim)
+    n = x.shape[axis]
+    if prim.is_array(repeats) and repeats.ndim > 0:
+        return repeated_each(x, repeats, axis)
+    count = int(repeats)
+    if count < 0:
+        raise ValueError("negative dimensions are not allowed")
+    result = prim.empty(x.shape[:axis] + (n * count,) + x.shape[axis + 1 :], prim.dtype_of(x))
+    parts = prim.reshape(result, x.shape[:axis] + (n, count) + x.shape[axis + 1 :])
+    parts[...] = prim.expand_dims(x, axis + 1)
+    return result
+
+
+def repeated_each(x, repeats, axis):
+    n = x.shape[axis]
+    if repeats.shape[0] != n and repeats.shape[0] != 1:
+        raise ValueError(f"operands could not be broadcast together with shape ({n},) ({repeats.shape[0]},)")
+    counts = prim.broadcast_to(repeats, (n,))
+    total = 0
+    for i in range(n):
+        if counts[i] < 0:
+            raise ValueError("repeats may not contain negative values.")
+        total = total + int(counts[i])
+    result = prim.empty(x.shape[:axis] + (total,) + x.shape[axis + 1 :], prim.dtype_of(x))
+    place = prim.swap(result, axis, 0)
+    source = prim.swap(x, axis, 0)
+    at = 0
+    for i in range(n):
+        for _ in range(int(counts[i])):
+            place[at] = source[i]
+            at = at + 1
+    return result
+
+
+@overload(np.tile)
+def tile(A, reps):
+    x = as_array(A)
+    if not prim.is_tuple(reps):
+        reps = (reps,)
+    if len(reps) < x.ndim:
+        reps = (1,) * (x.ndim - len(reps)) + reps
+    shape = (1,) * (len(reps) - x.ndim) + x.shape
+    result = prim.empty(each_product(shape, reps), prim.dtype_of(x))
+    parts = prim.reshape(result, woven(reps, shape))
+    parts[...] = prim.reshape(x, woven((1,) * len(reps), shape))
+    return result
+
+
+def each_product(a, b):
+    if len(a) == 0:
+        return ()
+    return (a[0] * b[0],) + each_product(a[1:], b[1:])
+
+
+def woven(a, b):
+    """Taken from both in turn."""
+    if len(a) == 0:
+        return ()
+    return (a[0], b[0]) + woven(a[1:], b[1:])
+
+
+# ---- parts of matrices --------------------------------------------------------------------------
+
+
+@elementwise_array
+def _upper(m, k, row, column):
+    return prim.select(prim.position(column) - prim.position(row) >= k, m, prim.cast_like(0, m))
+
+
+@elementwise_array
+def _lower(m, k, row, column):
+    return prim.select(prim.position(column) - prim.position(row) <= k, m, prim.cast_like(0, m))
+
+
+@overload(np.triu)
+def triu(m, k=0):
+    x = as_array(m)
+    if x.ndim == 1:
+        x = prim.broadcast_to(x, (x.shape[0], x.shape[0]))
+    return _upper(x, k, x.ndim - 2, x.ndim - 1)
+
+
+@overload(np.tril)
+def tril(m, k=0):
+    x = as_array(m)
+    if x.ndim == 1:
+        x = prim.broadcast_to(x, (x.shape[0], x.shape[0]))
+    return _lower(x, k, x.ndim - 2, x.ndim - 1)
+
+
+@overload(np.tri)
+def tri(N, M=None, k=0, dtype=None):
+    return tril(np.ones((N, N if M is None else M), dtype), k)
+
+
+def diagonal_length(rows, columns, k):
+    return max(0, min(rows, columns - k) if k >= 0 else min(rows + k, columns))
+
+
+@overload(np.diagonal, np.ndarray.diagonal)
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    if a.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    if a.ndim > 2:
+        prim.refuse("np.diagonal of more than two dimensions is not supported yet")
+    x = a if axis_of(axis1, 2) < axis_of(axis2, 2) else prim.permute(a, None)
+    n = diagonal_length(x.shape[0], x.shape[1], offset)
+    result = prim.empty((n,), prim.dtype_of(a))
+    for i in range(n):
+        result[i] = x[i + max(-offset, 0), i + max(offset, 0)]
+    return result
+
+
+@overload(np.diag)
+def diag(v, k=0):
+    x = as_array(v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    n = x.shape[0] + abs(k)
+    result = prim.zeros((n, n), prim.dtype_of(x))
+    for i in range(x.shape[0]):
+        result[i + max(-k, 0), i + max(k, 0)] = x[i]
+    return result
+
+
+@overload(np.trace, np.ndarray.trace)
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    return np.sum(diagonal(a, offset, axis1, axis2), None, dtype, out)
+
+
+# ---- grids --------------------------------------------------------------------------------------
+
+
+def stepped(bounds):
+    """The numbers of a slice of `np.mgrid`."""
+    start = 0 if bounds.start is None else bounds.start
+    step = 1 if bounds.step is None else bounds.step
+    return np.arange(start, bounds.stop, step)
+
+
+def each_stepped(slices):
+    if len(slices) == 0:
+        return ()
+    return (stepped(slices[0]),) + each_stepped(slices[1:])
+
+
+def each_length(numbers):
+    if len(numbers) == 0:
+        return ()
+    return (numbers[0].shape[0],) + each_length(numbers[1:])
+
+
+@overload(np.mgrid)
+def mgrid(slices):
+    """`np.mgrid[0:n, 0:m]`: the indices along each axis, as one array."""
+    if not prim.is_tuple(slices):
+        return stepped(slices)
+    numbers = each_stepped(slices)
+    result = prim.empty((len(numbers),) + each_length(numbers), common_dtype(numbers))
+    for k, x in enumerate(numbers):
+        result[k] = prim.reshape(x, (x.shape[0],) + (1,) * (len(numbers) - k - 1))
+    return result
+
+
+# ---- counting -----------------------------------------------------------------------------------
+
+
+@overload(np.bincount)
+def bincount(x, /, weights=None, minlength=0):
+    n = minlength
+    for i in range(x.shape[0]):
+        if x[i] < 0:
+            raise ValueError("'list' argument must have no negative elements")
+        n = max(n, int(x[i]) + 1)
+    if weights is None:
+        counts = prim.zeros((n,), int)
+        for i in range(x.shape[0]):
+            counts[x[i]] += 1
+        return counts
+    if weights.shape[0] != x.shape[0]:
+        raise ValueError("The weights and list don't have the same length.")
+    totals = prim.zeros((n,), float)
+    for i in range(x.shape[0]):
+        totals[x[i]] += prim.as_dtype(weights[i], float)
+    return totals
+
+
+def bin_range(x, range):
+    """The first and the last edge of bins of one width."""
+    if range is not None:
+        first, last = float(range[0]), float(range[1])
+        if first > last:
+            raise ValueError("max must be larger than min in range parameter.")
+        if first - first != 0.0 or last - last != 0.0:
+            raise ValueError(f"supplied range of [{first}, {last}] is not finite")
+    elif x.size == 0:
+        first, last = 0.0, 1.0
+    else:
+        first, last = float(x.min()), float(x.max())
+        if first - first != 0.0 or last - last != 0.0:
+            raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
+    if first == last:
+        first = first - 0.5
+        last = last + 0.5
+    return first, last
+
+
+def edges_kind(x):
+    """The dtype of the edges of bins for these numbers."""
+    if prim.kind(x) == "float":
+        return prim.dtype_of(x)
+    return prim.dtype(float)
+
+
+@overload(np.histogram)
+def histogram(a, bins=10, range=None, density=None, weights=None):
+    x = prim.reshape(as_array(a), (-1,))
+    kind = prim.dtype(int) if weights is None else prim.dtype_of(weights)
+    if prim.is_array(bins):
+        edges = bins
+        counts = prim.zeros((max(bins.shape[0] - 1, 0),), kind)
+        in_bins(x, edges, counts, weights)
+    else:
+        if bins < 1:
+            raise ValueError("`bins` must be positive, when an integer")
+        lowest, highest = bin_range(x, range)
+        first, last = prim.as_dtype(lowest, edges_kind(x)), prim.as_dtype(highest, edges_kind(x))
+        edges = np.linspace(first, last, bins + 1)
+        counts = prim.zeros((bins,), kind)
+        in_equal_bins(x, edges, counts, weights, first, last)
+    if density:
+        return counts / prim.as_dtype(np.diff(edges), float) / counts.sum(), edges
+    return counts, edges
+
+
+def in_equal_bins(x, edges, counts, weights, first, last):
+    n = counts.shape[0]
+    values = None if weights is None else prim.reshape(weights, (-1,))
+    for i in range(x.shape[0]):
+        v = prim.as_dtype(x[i], prim.dtype_of(edges))
+        if x[i] >= first and x[i] <= last:
+            k = int((v - first) / (last - first) * n)
+            if k == n:
+                k = n - 1
+            # The division may be off by one step at an edge.
+            if v < edges[k]:
+                k = k - 1
+            if v >= edges[k + 1] and k != n - 1:
+                k = k + 1
+            if values is None:
+                counts[k] += 1
+            else:
+                counts[k] += values[i]
+
+
+def in_bins(x, edges, counts, weights):
+    n = counts.shape[0]
+    values = None if weights is None else prim.reshape(weights, (-1,))
+    for i in range(n):
+        if edges[i] > edges[i + 1]:
+            raise ValueError("`bins` must increase monotonically, when an array")
+    for i in range(x.shape[0]):
+        v = x[i]
+        if n > 0 and v >= edges[0] and v <= edges[n]:
+            low, high = 0, n
+            while high - low > 1:
+                middle = (low + high) // 2
+                if v >= edges[middle]:
+                    low = middle
+                else:
+                    high = middle
+            if values is None:
+                counts[low] += 1
+            else:
+                counts[low] += values[i]

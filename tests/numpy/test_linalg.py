@@ -1,0 +1,105 @@
+"""Linear algebra: NumPy's results to rounding, its dtypes, shapes and exceptions."""
+
+import pytest
+from test_basic_indexing import check, jit
+
+import numpy as np
+from support import same
+
+RNG = np.random.default_rng(3)
+
+
+def one(expression):
+    """A compiled function of `a`."""
+    return jit(f"def f(a):\n    return {expression}\n", "f")
+
+
+def matrix(n, dtype):
+    a = RNG.normal(size=(n, n)) + 3 * np.eye(n)
+    return (a + 1j * RNG.normal(size=(n, n))).astype(dtype) if np.dtype(dtype).kind == "c" else a.astype(dtype)
+
+
+def close(ours, theirs, condition):
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    scale = np.abs(theirs).max(initial=0) * np.finfo(theirs.dtype).eps * 16 * condition
+    assert (np.abs(ours - theirs) <= scale).all()
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_systems(dtype):
+    solve = jit("def f(a, b):\n    return np.linalg.solve(a, b)\n", "f")
+    for n in (1, 2, 5, 20):
+        a, b, m = matrix(n, dtype), RNG.normal(size=n).astype(dtype), RNG.normal(size=(n, 3)).astype(dtype)
+        condition = np.linalg.cond(a)
+        before = a.copy()
+        for x in (a, np.asfortranarray(a), a[::-1, ::-1]):
+            close(solve(x, b), np.linalg.solve(x, b), condition)
+            close(solve(x, m), np.linalg.solve(x, m), condition)
+            close(one("np.linalg.inv(a)")(x), np.linalg.inv(x), condition)
+        ours, theirs = one("np.linalg.det(a)")(a), np.linalg.det(a)
+        assert type(ours) is type(theirs) and abs(ours - theirs) <= abs(theirs) * np.finfo(dtype).eps * 16 * condition
+        good = a @ a.T.conj() + np.eye(n, dtype=dtype)
+        condition = np.linalg.cond(good)
+        close(one("np.linalg.cholesky(a)")(good), np.linalg.cholesky(good), condition)
+        close(one("np.linalg.cholesky(a, upper=True)")(good), np.linalg.cholesky(good, upper=True), condition)
+        same(a, before)
+
+
+# spec: N3
+def test_pivots():
+    a = np.array([[0.0, 2, 1], [1, 0, 0], [3, 1, 0]])
+    close(one("np.linalg.inv(a)")(a), np.linalg.inv(a), 10)
+    whole = np.array([[2, 1], [1, 3]])
+    close(one("np.linalg.inv(a)")(whole), np.linalg.inv(whole), 10)
+
+
+# spec: N3
+def test_what_has_no_solution():
+    bad = np.zeros((2, 2))
+    for expression in ("np.linalg.inv(a)", "np.linalg.solve(a, a)", "np.linalg.cholesky(a - 1.0)"):
+        with pytest.raises(np.linalg.LinAlgError) as theirs:
+            eval(expression, {"np": np, "a": bad})
+        with pytest.raises(np.linalg.LinAlgError) as ours:
+            one(expression)(bad)
+        assert str(ours.value) == str(theirs.value)
+    check("def f(a):\n    return np.linalg.inv(a)\n", np.zeros((2, 3)))
+    check("def f(a, b):\n    return np.linalg.solve(a, b)\n", np.eye(3), np.ones((2, 2)))
+
+
+CAUGHT = """
+def f(a):
+    try:
+        return np.linalg.inv(a)[0, 0]
+    except np.linalg.LinAlgError:
+        return -1.0
+"""
+
+
+# spec: N3
+def test_singular_matrices_can_be_caught():
+    function = jit(CAUGHT, "f")
+    assert function(np.zeros((2, 2))) == -1.0
+    assert function(2 * np.eye(2)) == 0.5
+
+
+# spec: N3
+def test_norms():
+    m, v = RNG.normal(size=(3, 4)), RNG.normal(size=5)
+    for arguments in (
+        "", "axis=1", "axis=0, keepdims=True", '"fro"', "1", "np.inf", "-1", "-np.inf", "1, axis=1",
+    ):  # fmt: skip
+        check(f"def f(a):\n    return np.linalg.norm(a, {arguments})\n", m)
+    for arguments in ("", "1", "np.inf", "3", "0", "-np.inf", "2"):
+        check(f"def f(a):\n    return np.linalg.norm(a, {arguments})\n", v)
+    check("def f(a):\n    return np.linalg.norm(a)\n", m + 1j * m)
+
+
+# spec: N3
+def test_covariance():
+    m = RNG.normal(size=(4, 30))
+    for arguments in ("a", "a, rowvar=False", "a, bias=True", "a, ddof=2", "a[0]"):
+        expression = f"np.cov({arguments})"
+        ours, theirs = one(expression)(m), eval(expression, {"np": np, "a": m})
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        assert np.abs(ours - theirs).max() <= 64 * np.finfo(float).eps * np.abs(theirs).max()
