@@ -41,6 +41,8 @@ pub struct Touched<'a> {
     pub usm: Option<UsmKind>,
     /// Work-items of a work-group along each dimension of the launches, slowest first; where empty, the runtime chooses.
     pub local: &'a [u64],
+    /// Parallel loops stay on the caller's thread.
+    pub serial: bool,
 }
 
 /// The state of one call.
@@ -114,6 +116,11 @@ impl<'a> Call<'a> {
     /// machine.
     pub(crate) fn native_queue(&self) -> Option<&'a Arc<Queue>> {
         self.queue.filter(|q| q.is_native())
+    }
+
+    /// Whether parallel loops stay on the caller's thread.
+    pub(crate) fn is_serial(&self) -> bool {
+        self.touched.serial
     }
 
     /// Orders the call after pending uses of its buffers on other queues.

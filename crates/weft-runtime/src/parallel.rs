@@ -57,10 +57,16 @@ pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     }
     let watch = trace::stopwatch();
     // SAFETY: the context of a running call has its state, which outlives it and is shared by reference only.
-    let queue = unsafe { &*(*ctx).call.cast::<Call<'_>>() }.native_queue();
+    let call = unsafe { &*(*ctx).call.cast::<Call<'_>>() };
+    let queue = call.native_queue();
     let team = queue.and_then(|q| q.device().team());
     // SAFETY: passed on to the caller.
-    let status = unsafe { run(ctx, body, env, n, cost, team) };
+    let status = unsafe {
+        match call.is_serial() {
+            true => body(ctx, env, 0, n),
+            false => run(ctx, body, env, n, cost, team),
+        }
+    };
     watch.record(Kind::Launch, || trace::item(name, queue.map_or("native:cpu:0", |q| q.filter()), 0));
     status
 }
