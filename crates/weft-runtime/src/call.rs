@@ -540,6 +540,16 @@ unsafe extern "C" fn print(ctx: *mut CallCtx, site: u32, values: *const u64, cou
     }
 }
 
+unsafe extern "C" fn zero(ctx: *mut CallCtx, address: *mut u8, bytes: u64) {
+    // SAFETY: compiled code passes its context and memory that it holds.
+    unsafe {
+        guard(ctx, |call| {
+            parallel::zero(ctx, address, bytes, call.executable.name());
+            Ok(())
+        })
+    };
+}
+
 /// The one table.
 pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
@@ -554,4 +564,5 @@ pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     keep,
     drop_kept,
     print,
+    zero,
 };

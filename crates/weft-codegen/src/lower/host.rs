@@ -243,6 +243,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
+    /// `mem.zero`.
+    pub(crate) fn clear(&mut self, data: &OpData) -> Result<()> {
+        self.serial_context(data)?;
+        let (ctx, void) = (self.context(data.span)?, self.b.context.void());
+        self.runtime_call(ctx, offset_of!(RuntimeTable, zero), void, &self.operands(data)?);
+        Ok(())
+    }
+
     /// `mem.retain` and `mem.release`, by the table entry at `offset`. Only even words other than 0 have counts.
     pub(crate) fn count(&mut self, data: &OpData, offset: usize) -> Result<()> {
         let owner = self.operand(data, 0)?;

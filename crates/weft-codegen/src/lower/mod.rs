@@ -173,6 +173,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemLoad { unit } => self.load(data, *unit)?,
             Op::MemStore { unit } => self.store(data, *unit)?,
             Op::MemAlloc { at } => self.alloc(data, at)?,
+            Op::MemZero => self.clear(data)?,
             Op::MemNull => self.null(data)?,
             Op::MemOffset => self.offset(data)?,
             Op::MemAddress => self.address(data)?,
