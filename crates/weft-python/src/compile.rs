@@ -111,6 +111,7 @@ struct Read {
 
 fn read<'py>(py: Python<'py>, function: &Function, request: &Request, names: &mut Names<'_, 'py>) -> PyResult<Read> {
     names.unchecked = function.unchecked;
+    names.wraps = function.wraps;
     names.entry(function.py_func.bind(py), function.source.bind(py))?;
     let (text, file) = names.text(FunctionRef::ENTRY)?;
     let py_func = text.parse(file).map(Arc::new).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;

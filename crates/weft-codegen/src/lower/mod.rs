@@ -21,6 +21,7 @@ pub(crate) mod memory;
 pub(crate) mod numpy;
 pub(crate) mod parallel;
 pub(crate) mod scalar;
+mod speculate;
 pub(crate) mod types;
 
 use std::cell::RefCell;
@@ -33,7 +34,7 @@ use crate::abi::RuntimeTable;
 use crate::error::{CodegenError, Result};
 use crate::llvm::builder::Builder;
 use crate::llvm::module::Module;
-use crate::llvm::{Block, Metadata, Value};
+use crate::llvm::{Block, Metadata, Type, Value};
 use crate::mvec::Calls;
 
 /// Which machine the code is for.
@@ -91,8 +92,8 @@ pub(crate) enum Frame {
 pub(crate) enum Ret {
     /// To 8-byte slots from this address on.
     Slots(Value),
-    /// To an address each.
-    Places(Vec<Value>),
+    /// They are given, behind the status, as a value of this type.
+    Values(Type),
 }
 
 /// A loop or block around the op being written, for `break` and `continue`.
