@@ -213,3 +213,35 @@ def test_int_of_a_float_at_the_ends(value):
         with pytest.raises(error) as theirs:
             int(bad)
         assert str(ours.value) == str(theirs.value)
+
+
+def generator(state):
+    return (1664525 * state + 1013904223) & 0xFFFFFFFF
+
+
+def hashed(a, b):
+    return (((a * 1000003) - b * 37) & 0x7FFFFFFFFFFFFFFF) + 1 - 1
+
+
+def kept(a, b):
+    product = a * b
+    return product & 255, product // 2
+
+
+# spec: N9
+@pytest.mark.parametrize("n", EDGES)
+def test_low_bits_are_those_of_the_whole_number(n):
+    assert weft.njit(generator)(n) == generator(n)
+    for m in EDGES:
+        have = outcome(lambda m=m: weft.njit(hashed)(n, m))
+        want = (n * 1000003 - m * 37) & 0x7FFFFFFFFFFFFFFF
+        # What is added behind the mask has 64 bits.
+        assert have == (want if want < MOST else OverflowError)
+
+
+# spec: N9
+def test_what_is_used_beside_its_low_bits_raises():
+    f = weft.njit(kept)
+    assert f(12345, 678) == kept(12345, 678)
+    with pytest.raises(OverflowError):
+        f(MOST, 3)

@@ -190,9 +190,11 @@ impl Infer<'_> {
             BinOp::And | BinOp::Or | BinOp::Xor => {
                 let plain = Op::from_binop(op).unwrap_or(Op::And);
                 let v = self.emit(plain, &[x, y], Type::PYINT);
-                let positive = rx.0 >= 0 && ry.0 >= 0;
-                let range = match op {
-                    BinOp::And if positive => (0, rx.1.min(ry.1)),
+                // A mask that is not negative leaves nothing beyond it.
+                let range = match (op, rx.0 >= 0, ry.0 >= 0) {
+                    (BinOp::And, true, true) => (0, rx.1.min(ry.1)),
+                    (BinOp::And, true, false) => (0, rx.1),
+                    (BinOp::And, false, true) => (0, ry.1),
                     _ => INT64,
                 };
                 Ok(self.with_range(v, range))
