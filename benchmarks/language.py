@@ -2,6 +2,7 @@
 
 The first call is measured in fresh processes that have compiled one trivial function before, without caches; running
 in one process, in turns, with indices checked and with `boundscheck=False`. Results are compared before they are timed.
+What overflow checks cost is the time beside that with `overflow="wrap"`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import language_functions
 import numpy as np
 import weft
-from language_functions import CASES, Case
+from language_functions import ARRAY_CASES, CASES, Case
 from measure import Result, collect, in_fresh_process, ratios, result, turns, version
 
 PROCESSES = 3
@@ -130,11 +131,13 @@ def _compiling(with_numba: bool) -> list[Result]:
 def _running(with_numba: bool) -> list[Result]:
     results: list[Result] = []
     speeds: dict[str, list[float]] = {}
+    costs: list[float] = []
     for case in CASES:
         name = case.function.__name__
         contenders = {
             "checked": _alone(case.function, weft.njit(parallel=False)),
             "unchecked": _alone(case.function, weft.njit(parallel=False, boundscheck=False)),
+            "wraps": _alone(case.function, weft.njit(parallel=False, overflow="wrap")),
         }
         if with_numba:
             import numba
@@ -143,6 +146,10 @@ def _running(with_numba: bool) -> list[Result]:
         _agree(case, contenders)
         bound = {who: functools.partial(f, *_fresh(case.arguments())) for who, f in contenders.items()}
         times = turns(bound, ROUNDS)
+        if case.kind != "array":
+            cost = ratios(times["checked"], times["wraps"])
+            costs.append(float(np.median(cost)))
+            results.append(result(f"overflow checks: {name} ({case.kind}), time / without", "×", cost, at_most=1.05))
         for who in ("checked", "unchecked"):
             if not with_numba:
                 results.append(result(f"run: {name}, {who}", "µs", times[who], 1e6))
@@ -159,6 +166,31 @@ def _running(with_numba: bool) -> list[Result]:
             speeds.setdefault(f"{case.kind}, {who}", []).append(r.value)
     for group, values in speeds.items():
         results.append(result(f"run: geometric mean, {group}", "×", [_geometric(values)]))
+    results.append(result("overflow checks: geometric mean", "×", [_geometric(costs)], at_most=1.05))
+    return results
+
+
+def _arrays(with_numba: bool) -> list[Result]:
+    """Sums and elementary functions of a million items on one thread."""
+    results: list[Result] = []
+    if not with_numba:
+        return results
+    import numba
+
+    for case in ARRAY_CASES:
+        contenders = {
+            "weft": _alone(case.function, weft.njit(parallel=False)),
+            "numba": _alone(case.function, numba.njit),
+        }
+        for dtype in ("f8", "f4"):
+            arguments = tuple(a.astype(dtype) if isinstance(a, np.ndarray) else a for a in case.arguments())
+            want = case.function(*arguments)
+            for f in contenders.values():
+                np.testing.assert_allclose(f(*arguments), want, rtol=1e-9 if dtype == "f8" else 2e-4)
+            bound = {who: functools.partial(f, *arguments) for who, f in contenders.items()}
+            times = turns(bound, ROUNDS)
+            name = f"run: {case.function.__name__}, 10⁶ {np.dtype(dtype).name}: Numba's time / ours"
+            results.append(result(name, "×", ratios(times["numba"], times["weft"])))
     return results
 
 
@@ -173,4 +205,4 @@ def _memory() -> list[Result]:
 
 def run() -> list[Result]:
     with_numba = version("numba") is not None
-    return [*_compiling(with_numba), *_running(with_numba), *_memory()]
+    return [*_compiling(with_numba), *_running(with_numba), *_arrays(with_numba), *_memory()]

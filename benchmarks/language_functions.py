@@ -372,6 +372,34 @@ def standardise(x):
     return centred / np.sqrt(np.sum(centred * centred) / x.size)
 
 
+def total(x):
+    return np.sum(x)
+
+
+def row_sums(x):
+    return np.sum(x, axis=1)
+
+
+def column_sums(x):
+    return np.sum(x, axis=0)
+
+
+def sines(x):
+    return np.sin(x)
+
+
+def exponentials(x):
+    return np.exp(x)
+
+
+def logarithms(x):
+    return np.log(x)
+
+
+def powers(x):
+    return x**1.7
+
+
 @dataclass
 class Case:
     """A function, what its loops are, and fresh arguments for it."""
@@ -432,4 +460,14 @@ CASES = [
     Case(jacobi_2d, "array", lambda: (_rng().random((150, 150)), np.zeros((150, 150)), 5)),
     Case(softmax, "array", lambda: (_rng().random(20_000),)),
     Case(standardise, "array", lambda: (_rng().random(20_000),)),
+]
+
+ARRAY_CASES = [
+    Case(total, "array", lambda: (_rng().random(1_000_000),)),
+    Case(row_sums, "array", lambda: (_rng().random((1_000, 1_000)),)),
+    Case(column_sums, "array", lambda: (_rng().random((1_000, 1_000)),)),
+    Case(sines, "array", lambda: (_rng().random(1_000_000),)),
+    Case(exponentials, "array", lambda: (_rng().random(1_000_000),)),
+    Case(logarithms, "array", lambda: (_rng().random(1_000_000) + 0.1,)),
+    Case(powers, "array", lambda: (_rng().random(1_000_000),)),
 ]

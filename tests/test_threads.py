@@ -285,3 +285,16 @@ def test_threads_that_race_keep_one_specialisation():
     for thread in threads:
         thread.join(60)
     assert f.signatures == ["(float64[:])"]
+
+
+# spec: N1
+def test_parallel_false_uses_the_callers_thread_alone():
+    x = np.linspace(0, 1, 4_000_000)
+    f = weft.njit(lambda x: np.sin(x) * np.exp(x), parallel=False)
+    f(x)
+    time.sleep(0.05)  # threads of earlier work come to rest
+    own, all_threads = time.thread_time(), time.process_time()
+    for _ in range(4):
+        f(x)
+    own, all_threads = time.thread_time() - own, time.process_time() - all_threads
+    assert all_threads - own < 0.2 * own

@@ -25,7 +25,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "parallel": ("auto", True, False),
     "fastmath": (False,),
     "boundscheck": (True, False, None),
-    "overflow": ("raise",),
+    "overflow": ("raise", "wrap"),
     "nogil": (None, True, False),
     "cache": (True, False),
     "error_model": ("python",),
@@ -37,7 +37,6 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
 # Values that SPEC names and that are not compiled yet: refused, since ignoring them would change results.
 _LATER: dict[str, tuple[Any, ...]] = {
     "fastmath": (True,),
-    "overflow": ("wrap",),
     "error_model": ("numpy",),
     "debug": (True,),
 }
@@ -88,7 +87,8 @@ def _make(cls: Any, decorator: str, function: Any, source: str | None, options: 
     plain = _function(decorator, function)
     parameters = _parameters(plain)
     chosen = (options.get("parallel", "auto"), options.get("nogil"), options.get("boundscheck"))
-    made = cls(plain, _source.capture(plain, source), parameters, *chosen)
+    wraps = options.get("overflow") == "wrap"
+    made = cls(plain, _source.capture(plain, source), parameters, *chosen, wraps)
     if isinstance(made, _core.Dispatcher):
         made._enable_vectorcall()
     return functools.update_wrapper(made, plain)
@@ -149,7 +149,8 @@ def njit(function: Any = None, /, *, source: str | None = None, **options: Any) 
 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
     has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`) or a list of them is compiled for at once.
-    Options: `parallel="auto"`, `boundscheck=True`, `nogil=None`, `cache=True`, `inline`.
+    Options: `parallel="auto"`, `boundscheck=True`, `overflow="raise"` (or `"wrap"`: ints wrap at 64 bits, here and in
+    what is called), `nogil=None`, `cache=True`, `inline`.
     """
     _check_options("weft.njit", options)
     if function is None:

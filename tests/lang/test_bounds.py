@@ -54,6 +54,29 @@ def gathered(x, at, out):
         out[i] = x[at[i]]
 
 
+def windows(image, kernel, out, more):
+    """Indices below the difference of two sizes, plus indices below the second one."""
+    for i in range(image.shape[0] - kernel.shape[0] + more):
+        for j in range(image.shape[1] - kernel.shape[1] + 1):
+            for k in range(kernel.shape[0]):
+                for m in range(kernel.shape[1]):
+                    out[i, j] += image[i + k, j + m] * kernel[k, m]
+
+
+def crossed(image, kernel, out):
+    """As `windows`, with the sizes of the other dimension."""
+    for i in range(image.shape[0] - kernel.shape[1] + 1):
+        for k in range(kernel.shape[0]):
+            out[i, k] = image[i + k, kernel.shape[1] - 1 - k]
+
+
+def reversed_window(x, taps, out):
+    n = len(x) - len(taps) + 1
+    for i in range(n):
+        for k in range(len(taps)):
+            out[i] += x[i + k] * taps[len(taps) - 1 - k]
+
+
 def outcome(function, arguments):
     """What a call returns or raises, and what it leaves in its arrays."""
     arguments = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
@@ -166,3 +189,15 @@ def test_boundscheck_false_leaves_the_checks_out():
                 np.testing.assert_array_equal(a, b)
         assert "nt.index" in checked.inspect("ntensor")
         assert "nt.index" not in unchecked.inspect("ntensor")
+
+
+# spec: N10
+@pytest.mark.parametrize("more", [0, 1, 2, 3])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (3, 2), (5, 4), (6, 7), (0, 2)])
+def test_windows_that_slide_over_an_array(shape, more):
+    rng = np.random.default_rng(1)
+    image, kernel = rng.random((5, 6)), rng.random(shape)
+    same(windows, image, kernel, np.zeros((6, 8)), more)
+    same(crossed, image, kernel, np.zeros((6, 8)))
+    same(reversed_window, image[0], kernel[:, 0], np.zeros(8))
+    same(reversed_window, image[0], kernel[:, 0], np.zeros(2))

@@ -130,6 +130,8 @@ pub struct RuntimeTable {
     pub drop_kept: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
     /// Writes the text of a site, with so many values in its slots, to Python's standard output.
     pub print: unsafe extern "C" fn(ctx: *mut CallCtx, site: u32, values: *const u64, count: u32) -> u32,
+    /// Makes so many bytes of host memory 0.
+    pub zero: unsafe extern "C" fn(ctx: *mut CallCtx, address: *mut u8, bytes: u64),
 }
 
 /// A list: items of so many 8-byte words each, behind the header or in a block of their own.
@@ -150,7 +152,7 @@ pub struct ListHeader {
 
 impl RuntimeTable {
     /// Version of everything in this module.
-    pub const VERSION: u32 = 4;
+    pub const VERSION: u32 = 5;
 }
 
 impl std::fmt::Debug for RuntimeTable {

@@ -19,7 +19,12 @@ pub(crate) fn finish(module: &Module, machine: &Machine, unit: &Unit) -> Result<
 pub(crate) fn prepare(module: &Module, machine: &Machine, unit: &Unit) -> Result<()> {
     let math = unit.math.borrow();
     math.declare_vectors(module);
-    optimise::run(module, machine, if unit.has_serial_loops() { optimise::NATIVE_LOOPS } else { optimise::NATIVE })?;
+    let passes = match () {
+        _ if unit.has_inner_sums() => optimise::NATIVE_SUMS,
+        _ if unit.has_serial_loops() => optimise::NATIVE_LOOPS,
+        _ => optimise::NATIVE,
+    };
+    optimise::run(module, machine, passes)?;
     math.define(module);
     Ok(())
 }

@@ -103,6 +103,14 @@ impl Memory {
         self.0.bytes.borrow_mut()[range].copy_from_slice(&value.to_bits().to_le_bytes()[..dtype.size()]);
         Ok(())
     }
+
+    /// Makes so many bytes 0.
+    pub fn clear(&self, offset: i64, bytes: i64) -> Result<(), Failure> {
+        let bytes = usize::try_from(bytes).map_err(|_| Failure::fault(format!("{bytes} bytes to clear")))?;
+        let range = self.range(offset, bytes)?;
+        self.0.bytes.borrow_mut()[range].fill(0);
+        Ok(())
+    }
 }
 
 /// A view of memory: what a descriptor of COMPILER 3.1 says.

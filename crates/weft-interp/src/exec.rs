@@ -494,6 +494,11 @@ impl<'m> Frame<'m> {
                 self.fresh.push(memory.clone());
                 self.made(id, memory, 0)?
             }
+            Op::MemZero => {
+                let (p, bytes) = (pointer(0)?, self.operand(id, 1)?.int()?);
+                p.memory.clear(p.offset, bytes)?;
+                vec![]
+            }
             Op::MemNull => {
                 let nothing = Memory::borrowed(vec![]);
                 self.made(id, nothing, 0)?

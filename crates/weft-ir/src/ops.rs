@@ -404,6 +404,8 @@ ops! {
     MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes;
     /// Fresh memory of so many bytes at a place: results pointer and owner.
     MemAlloc "mem.alloc" { at: Place }: 1 -> 2, regions 0, writes may_raise;
+    /// Makes so many bytes (i64) of host memory behind a pointer 0.
+    MemZero "mem.zero": 2 -> 0, regions 0, writes;
     /// A pointer to nothing, and the owner word of it.
     MemNull "mem.null": 0 -> 2, regions 0, pure;
     /// The pointer so many bytes on.

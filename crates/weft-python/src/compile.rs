@@ -121,6 +121,7 @@ fn read<'py>(
     timings: &mut Timings,
 ) -> PyResult<Read> {
     names.unchecked = function.unchecked;
+    names.wraps = function.wraps;
     names.entry(function.py_func.bind(py), function.source.bind(py))?;
     let (text, file) = names.text(FunctionRef::ENTRY)?;
     timings.end("source");

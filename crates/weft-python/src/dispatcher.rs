@@ -163,8 +163,9 @@ impl Dispatcher {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
+        wraps: bool,
     ) -> PyResult<Dispatcher> {
-        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck)?;
+        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, wraps)?;
         Ok(Dispatcher { vectorcall: vectorcall::call, function })
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct Function {
     pub(crate) serial: bool,
     /// `boundscheck=False` was asked for: the elements of arrays are taken without a check.
     pub(crate) unchecked: bool,
+    /// `overflow="wrap"` was asked for.
+    pub(crate) wraps: bool,
     /// Whether to release the GIL; `None` decides by the work.
     pub(crate) nogil: Option<bool>,
     /// Arguments can be taken as they come when all are given by position.
@@ -55,6 +57,7 @@ impl Function {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
+        wraps: bool,
     ) -> PyResult<Function> {
         let code = function.getattr("__code__")?;
         let flags: u32 = code.getattr("co_flags")?.extract()?;
@@ -63,6 +66,7 @@ impl Function {
             name: function.getattr("__name__")?.extract()?,
             serial: parallel.extract::<bool>().is_ok_and(|on| !on),
             unchecked: boundscheck == Some(false),
+            wraps,
             // 4 is CO_VARARGS: such arguments are packed into a tuple.
             positional: keyword_only == 0 && flags & 4 == 0,
             py_func: function.clone().unbind(),

@@ -45,6 +45,8 @@ pub(crate) struct Names<'a, 'py> {
     pub(crate) exceptions: Vec<Py<PyAny>>,
     /// Elements of arrays are taken without a check.
     pub(crate) unchecked: bool,
+    /// Python's integers wrap.
+    pub(crate) wraps: bool,
 }
 
 /// A function that was met.
@@ -62,7 +64,17 @@ struct Seen<'py> {
 impl<'a, 'py> Names<'a, 'py> {
     pub(crate) fn new(py: Python<'py>, numbers: Option<&'a Numbers>) -> Names<'a, 'py> {
         let (guards, sources) = (Guards::default(), Sources::default());
-        Names { py, numbers, functions: vec![], guards, sources, names: vec![], exceptions: vec![], unchecked: false }
+        Names {
+            py,
+            numbers,
+            functions: vec![],
+            guards,
+            sources,
+            names: vec![],
+            exceptions: vec![],
+            unchecked: false,
+            wraps: false,
+        }
     }
 
     /// The number of a function, plain or jitted. The first is the one being compiled.
@@ -326,6 +338,10 @@ impl Resolver for Names<'_, '_> {
 
     fn checks_bounds(&self) -> bool {
         !self.unchecked
+    }
+
+    fn wraps_overflow(&self) -> bool {
+        self.wraps
     }
 
     fn resolve_in(&mut self, f: FunctionRef, path: &str) -> Resolved {

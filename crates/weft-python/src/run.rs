@@ -59,7 +59,7 @@ pub(crate) unsafe fn run_on_host(
         return Ran::Returned(Err(changed(py)));
     }
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
-    let touched = Touched::default();
+    let touched = Touched { serial: function.serial, ..Touched::default() };
     // SAFETY: as in `run_or_launch`.
     let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
     let release = function.nogil.unwrap_or(call.elements >= RELEASE_FROM);
@@ -121,7 +121,7 @@ pub(crate) unsafe fn run_or_launch(
         usm = Some(usm.map_or(buffer.kind(), |least| buffer.kind().min(least)));
     }
     let (reads, writes, local) = (&reads, &writes, launch.unwrap_or_default());
-    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local };
+    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local, serial: function.serial };
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
     // A launch is over before another thread could begin, unless it has to wait.
     let short = launch.is_some() && spans.is_empty() && !made.executable.may_raise() && !queue.hal().may_be_full();

@@ -41,6 +41,8 @@ pub struct Touched<'a> {
     pub usm: Option<UsmKind>,
     /// Work-items of a work-group along each dimension of the launches, slowest first; where empty, the runtime chooses.
     pub local: &'a [u64],
+    /// Parallel loops stay on the caller's thread.
+    pub serial: bool,
 }
 
 /// The state of one call.
@@ -114,6 +116,11 @@ impl<'a> Call<'a> {
     /// machine.
     pub(crate) fn native_queue(&self) -> Option<&'a Arc<Queue>> {
         self.queue.filter(|q| q.is_native())
+    }
+
+    /// Whether parallel loops stay on the caller's thread.
+    pub(crate) fn is_serial(&self) -> bool {
+        self.touched.serial
     }
 
     /// Orders the call after pending uses of its buffers on other queues.
@@ -534,6 +541,16 @@ unsafe extern "C" fn print(ctx: *mut CallCtx, site: u32, values: *const u64, cou
     }
 }
 
+unsafe extern "C" fn zero(ctx: *mut CallCtx, address: *mut u8, bytes: u64) {
+    // SAFETY: compiled code passes its context and memory that it holds.
+    unsafe {
+        guard(ctx, |call| {
+            parallel::zero(ctx, address, bytes, call.executable.name());
+            Ok(())
+        })
+    };
+}
+
 /// The one table.
 pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
@@ -548,4 +565,5 @@ pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     keep,
     drop_kept,
     print,
+    zero,
 };

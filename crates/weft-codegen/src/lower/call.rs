@@ -1,5 +1,5 @@
-//! Functions that others of the module call (`scf.call`): `u32 f(ctx, parameters…, a place for each result…)`, which gives 0,
-//! or 1 when it raised.
+//! Functions that others of the module call (`scf.call`): `{u32, results…} f(ctx, parameters…)`. The first is 0, or 1 when it
+//! raised. A few numbers come back in registers; LLVM returns more through memory.
 
 use std::mem::offset_of;
 
@@ -42,42 +42,49 @@ fn find<'m>(unit: &Unit<'m, '_>, name: &str, span: Span) -> Result<&'m Func> {
     found.ok_or_else(|| malformed(format!("no function @{name}"), span))
 }
 
-/// The function as LLVM knows it, and its type.
-fn declare(unit: &Unit, func: &Func, span: Span) -> Result<(Value, Type)> {
+/// LLVM's `fastcc`.
+const FAST: u32 = 8;
+
+/// The function as LLVM knows it, its type, and what it gives.
+fn declare(unit: &Unit, func: &Func, span: Span) -> Result<(Value, Type, Type)> {
     let cx = unit.module.context;
     let mut params = vec![cx.ptr(0)];
     for &p in func.params() {
         params.push(types::value(cx, unit.target, func.ty(p), span)?);
     }
-    params.extend(func.results.iter().map(|_| cx.ptr(0)));
-    let ty = cx.function(cx.int(32), &params);
-    Ok((unit.module.function(&format!("weft.fn.{}", func.name), ty, Linkage::Internal), ty))
+    let mut given = vec![cx.int(32)];
+    for ty in &func.results {
+        given.push(types::value(cx, unit.target, ty, span)?);
+    }
+    let given = cx.structure(&given);
+    let ty = cx.function(given, &params);
+    let f = unit.module.function(&format!("weft.fn.{}", func.name), ty, Linkage::Internal);
+    unit.module.convention(f, FAST);
+    Ok((f, ty, given))
 }
 
 fn write(unit: &Unit, func: &Func) -> Result<()> {
-    let (f, _) = declare(unit, func, Span::NONE)?;
+    let (f, _, given) = declare(unit, func, Span::NONE)?;
     unit.module.attribute(f, Place::Function, "nounwind", 0);
     let b = Builder::new(unit.module.context);
     let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));
     b.at_end(entry);
-    let first_result = 1 + func.params().len();
-    let places = (0..func.results.len()).map(|k| b.param(f, (first_result + k) as u32)).collect();
     let ctx = b.param(f, 0);
-    let mut this = Lowering::new(unit, func, b, Frame::Entry { ctx, ret: Ret::Places(places), fail });
+    let mut this = Lowering::new(unit, func, b, Frame::Entry { ctx, ret: Ret::Values(given), fail });
     for (k, &p) in func.params().iter().enumerate() {
         let v = this.b.param(f, 1 + k as u32);
         this.bind(p, v);
     }
-    this.check_depth(ctx)?;
     if this.region(func.body)?.is_some() {
-        this.b.ret(Some(this.b.i32(0)));
+        this.b.ret(Some(this.b.zero(given)));
     }
     this.finish_failure();
     Ok(())
 }
 
 impl Lowering<'_, '_> {
-    /// Raises before the stack ends: functions may call themselves.
+    /// Raises before the stack ends: functions may call themselves. Those that call nothing are not slowed by it, and have the
+    /// room that is left for all that the runtime does.
     fn check_depth(&mut self, ctx: Value) -> Result<()> {
         let recursion = Site::recursion();
         let Some(site) = self.unit.ir.sites.iter().position(|s| *s == recursion) else { return Ok(()) };
@@ -97,21 +104,18 @@ impl Lowering<'_, '_> {
     /// `scf.call`.
     pub(crate) fn call(&mut self, data: &OpData, function: &str) -> Result<()> {
         let callee = find(self.unit, function, data.span)?;
-        let (f, ty) = declare(self.unit, callee, data.span)?;
+        let (f, ty, _) = declare(self.unit, callee, data.span)?;
         let mut args = vec![self.context(data.span)?];
         args.extend(self.operands(data)?);
-        let mut places = vec![];
-        for &v in &data.results {
-            places.push(self.b.stack(self.stored_type(self.ir_type(v), data)?, 8));
-        }
-        args.extend(&places);
-        if args.len() != 1 + callee.params().len() + callee.results.len() {
+        if data.operands.len() != callee.params().len() || data.results.len() != callee.results.len() {
             return Err(malformed(format!("@{function} takes or gives another number of values"), data.span));
         }
-        let status = self.b.call(ty, f, &args);
-        self.go_on_if_fine(status, data.span)?;
-        for (k, &place) in places.iter().enumerate() {
-            let v = self.take(self.ir_type(data.results[k]), place, data)?;
+        self.check_depth(args[0])?;
+        let given = self.b.call(ty, f, &args);
+        self.b.call_convention(given, FAST);
+        self.go_on_if_fine(self.b.field(given, 0), data.span)?;
+        for k in 0..data.results.len() {
+            let v = self.b.field(given, 1 + k as u32);
             self.define(data, k, v);
         }
         Ok(())

@@ -96,11 +96,9 @@ impl Lowering<'_, '_> {
         let b = &self.b;
         let (float, int) = (b.type_of(v), b.context.int(bits));
         let limit = 2f64.powi(bits as i32 - 1);
-        let fits = b.op(
-            Opcode::LLVMAnd,
-            b.fcmp(RealIs::LLVMRealOGE, v, b.real(float, -limit)),
-            b.fcmp(RealIs::LLVMRealOLT, v, b.real(float, limit)),
-        );
+        // The minimum itself is what those that do not fit become.
+        let dtype = if float == b.context.float(32) { DType::F32 } else { DType::F64 };
+        let fits = b.fcmp(RealIs::LLVMRealOLT, self.intrinsic("llvm.fabs", dtype, &[v]), b.real(float, limit));
         // The conversion of a value that does not fit would be poison, so 0 is converted in its place.
         let safe = b.select(fits, v, b.zero(float));
         b.select(fits, b.cast(Opcode::LLVMFPToSI, safe, int), b.int(int, 1 << (bits - 1)))

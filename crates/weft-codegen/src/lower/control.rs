@@ -1,7 +1,7 @@
 //! Structured control flow: `scf.if`, loops and blocks with their exits, and the shape that all counted loops share.
 
 use weft_ir::attr::Const;
-use weft_ir::{DType, Op, OpData, RegionId, ValueId};
+use weft_ir::{DType, Op, OpData, OpId, RegionId, ValueId};
 
 use super::math::math_function;
 use super::{Exit, Flow, Lowering, Target, malformed};
@@ -18,11 +18,14 @@ type Edges = Vec<(Vec<Value>, Block)>;
 impl<'m, 'c> Lowering<'m, 'c> {
     /// `scf.if`.
     pub(crate) fn branch(&mut self, data: &OpData) -> Result<Flow> {
+        if self.speculated(data)? {
+            return Ok(Flow::Next);
+        }
         let condition = self.operand(data, 0)?;
         let f = self.b.function();
         let (yes, no, join) = (self.b.block(f, c"then"), self.b.block(f, c"else"), self.b.block(f, c"join"));
         let branch = self.b.branch(condition, yes, no);
-        if let [a, b] = [0, 1].map(|i| self.raises(data.regions[i]))
+        if let [a, b] = [0, 1].map(|i| self.raises(data.regions[i]) || self.only_checks(data.regions[i]))
             && a != b
             && self.unit.target == Target::Native
         {
@@ -43,6 +46,17 @@ impl<'m, 'c> Lowering<'m, 'c> {
     fn raises(&self, region: RegionId) -> bool {
         let last = self.func.region(region).ops.last();
         last.is_some_and(|&op| matches!(self.func.op(op).op, Op::Raise { .. } | Op::ScfReraise))
+    }
+
+    /// Whether a region looks only for what to raise.
+    fn only_checks(&self, region: RegionId) -> bool {
+        let ops = &self.func.region(region).ops;
+        let looks = |&id: &OpId| {
+            let data = self.func.op(id);
+            let check = data.op == Op::ScfIf && data.regions.iter().any(|&arm| self.raises(arm));
+            check || data.op == Op::Yield || data.op.dialect() == "arith"
+        };
+        self.checks(region) && ops.iter().all(looks)
     }
 
     /// Whether something in a region raises if a condition holds.

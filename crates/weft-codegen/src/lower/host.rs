@@ -85,7 +85,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
     pub(crate) fn finish_failure(&mut self) {
         if let Frame::Entry { fail, .. } | Frame::Chunk { fail, .. } = self.frame {
             self.b.at_end(fail);
-            self.b.ret(Some(self.b.i32(1)));
+            let status = self.b.i32(1);
+            self.b.ret(Some(match self.frame {
+                Frame::Entry { ret: Ret::Values(given), .. } => self.b.with_field(self.b.zero(given), status, 0),
+                _ => status,
+            }));
         }
     }
 
@@ -118,11 +122,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
                 }
                 self.b.ret(Some(self.b.i32(0)));
             }
-            Frame::Entry { ret: Ret::Places(places), .. } => {
-                for (&id, &place) in data.operands.iter().zip(places) {
-                    self.put(self.func.ty(id), self.value(id)?, place);
+            &Frame::Entry { ret: Ret::Values(given), .. } => {
+                let mut all = self.b.zero(given);
+                for (k, &id) in data.operands.iter().enumerate() {
+                    all = self.b.with_field(all, self.value(id)?, 1 + k as u32);
                 }
-                self.b.ret(Some(self.b.i32(0)));
+                self.b.ret(Some(all));
             }
             Frame::Chunk { .. } => return Err(malformed("`return` inside a parallel loop", data.span)),
             Frame::Kernel { item: Some(item), .. } => {
@@ -240,6 +245,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let at = self.b.i32(if at.is_host() { place::HOST } else { place::DEVICE });
         self.runtime_try(offset_of!(RuntimeTable, alloc), &[at, bytes, out], data.span)?;
         self.define_pair(data, out);
+        Ok(())
+    }
+
+    /// `mem.zero`.
+    pub(crate) fn clear(&mut self, data: &OpData) -> Result<()> {
+        self.serial_context(data)?;
+        let (ctx, void) = (self.context(data.span)?, self.b.context.void());
+        self.runtime_call(ctx, offset_of!(RuntimeTable, zero), void, &self.operands(data)?);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Lowering: our IR at stage `loops` → LLVM IR. One [`Lowering`] writes one LLVM function.
 //!
-//! Shared by all targets: [`types`], [`scalar`], [`complex`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`]. What
+//! Shared by all targets: [`types`], [`scalar`], [`complex`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`] (with
+//! [`speculate`] for branches without jumps). What
 //! differs is how a function begins, raises and leaves: [`host`] (with [`call`] for functions that call each other, [`handle`]
 //! for handlers and variables, and [`parallel`] for outlined loops) and [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
 //!
@@ -21,6 +22,7 @@ pub(crate) mod memory;
 pub(crate) mod numpy;
 pub(crate) mod parallel;
 pub(crate) mod scalar;
+mod speculate;
 pub(crate) mod types;
 
 use std::cell::RefCell;
@@ -33,7 +35,7 @@ use crate::abi::RuntimeTable;
 use crate::error::{CodegenError, Result};
 use crate::llvm::builder::Builder;
 use crate::llvm::module::Module;
-use crate::llvm::{Block, Metadata, Value};
+use crate::llvm::{Block, Metadata, Type, Value};
 use crate::mvec::Calls;
 
 /// Which machine the code is for.
@@ -75,6 +77,28 @@ impl Unit<'_, '_> {
     }
 }
 
+impl Unit<'_, '_> {
+    /// Whether a host function has an innermost loop inside another that carries a float from turn to turn.
+    pub(crate) fn has_inner_sums(&self) -> bool {
+        self.ir.funcs.iter().any(|f| !f.kernel && has_inner_sum(f, f.body, false))
+    }
+}
+
+fn is_loop(op: &Op) -> bool {
+    matches!(op, Op::ScfFor | Op::ScfLoop)
+}
+
+fn has_inner_sum(f: &Func, region: RegionId, inside: bool) -> bool {
+    f.region(region).ops.iter().any(|&id| {
+        let data = f.op(id);
+        let float = |&v: &ValueId| f.ty(v).scalar_dtype().is_some_and(DType::is_float);
+        let mut innermost = true;
+        data.regions.iter().for_each(|&r| f.walk_region(r, &mut |inner| innermost &= !is_loop(&f.op(inner).op)));
+        let sums = inside && data.op == Op::ScfFor && innermost && data.results.iter().any(float);
+        sums || data.regions.iter().any(|&r| has_inner_sum(f, r, inside || is_loop(&data.op)))
+    })
+}
+
 /// How the function being written raises and leaves. `fail` is where a raise goes: the handler of the `scf.try` around, or
 /// the block that returns 1.
 pub(crate) enum Frame {
@@ -91,8 +115,8 @@ pub(crate) enum Frame {
 pub(crate) enum Ret {
     /// To 8-byte slots from this address on.
     Slots(Value),
-    /// To an address each.
-    Places(Vec<Value>),
+    /// They are given, behind the status, as a value of this type.
+    Values(Type),
 }
 
 /// A loop or block around the op being written, for `break` and `continue`.
@@ -173,6 +197,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemLoad { unit } => self.load(data, *unit)?,
             Op::MemStore { unit } => self.store(data, *unit)?,
             Op::MemAlloc { at } => self.alloc(data, at)?,
+            Op::MemZero => self.clear(data)?,
             Op::MemNull => self.null(data)?,
             Op::MemOffset => self.offset(data)?,
             Op::MemAddress => self.address(data)?,

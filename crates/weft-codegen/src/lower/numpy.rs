@@ -190,19 +190,16 @@ impl Lowering<'_, '_> {
         }
         let b = &self.b;
         let ty = b.type_of(x);
-        let name = match op {
-            BinOp::Add => "llvm.sadd.with.overflow",
-            BinOp::Sub => "llvm.ssub.with.overflow",
-            BinOp::Mul => "llvm.smul.with.overflow",
+        match op {
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::FloorDiv => {}
             BinOp::Mod => {
                 let v = self.int_mod(d, x, y);
                 self.define(data, 0, v);
                 return Ok(());
             }
-            BinOp::FloorDiv => "",
             _ => return Err(malformed(format!("`{}` is no checked operator", op.text()), data.span)),
         };
-        let (value, overflow) = if name.is_empty() {
+        let (value, overflow) = if op == BinOp::FloorDiv {
             let min = b.int(ty, 1 << (types::bits(d) - 1));
             let is_min = b.icmp(IntIs::LLVMIntEQ, x, min);
             let is_minus_one = b.icmp(IntIs::LLVMIntEQ, y, b.int(ty, u64::MAX));
@@ -217,14 +214,8 @@ impl Lowering<'_, '_> {
                 false => b.icmp(IntIs::LLVMIntSLT, x, limit(lo - up)),
             };
             (b.op(opcode, x, y), overflow)
-        } else if self.unit.target == Target::SpirV {
-            self.overflow_by_hand(op, d, x, y)
         } else {
-            let pair = b.context.structure(&[ty, b.context.int(1)]);
-            let fty = b.context.function(pair, &[ty, ty]);
-            let f = self.unit.module.function(&format!("{name}.i{}", types::bits(d)), fty, Linkage::External);
-            let both = b.call(fty, f, &[x, y]);
-            (b.field(both, 0), b.field(both, 1))
+            self.with_overflow(op, d, x, y)
         };
         let (raise, next) = (b.block(b.function(), c"overflow"), b.block(b.function(), c"fits"));
         let branch = b.branch(overflow, raise, next);
@@ -236,6 +227,25 @@ impl Lowering<'_, '_> {
         self.b.at_end(next);
         self.define(data, 0, value);
         Ok(())
+    }
+
+    /// Result and overflow of `+`, `-`, `*`.
+    pub(crate) fn with_overflow(&self, op: BinOp, d: DType, x: Value, y: Value) -> (Value, Value) {
+        if self.unit.target == Target::SpirV {
+            return self.overflow_by_hand(op, d, x, y);
+        }
+        let name = match op {
+            BinOp::Add => "sadd",
+            BinOp::Sub => "ssub",
+            _ => "smul",
+        };
+        let b = &self.b;
+        let ty = b.type_of(x);
+        let pair = b.context.structure(&[ty, b.context.int(1)]);
+        let fty = b.context.function(pair, &[ty, ty]);
+        let name = format!("llvm.{name}.with.overflow.i{}", types::bits(d));
+        let both = b.call(fty, self.unit.module.function(&name, fty, Linkage::External), &[x, y]);
+        (b.field(both, 0), b.field(both, 1))
     }
 
     /// Result and overflow of `+`, `-`, `*` from their signs: LLVM's SPIR-V backend has no instruction for it.

@@ -118,6 +118,10 @@ unsafe extern "C" fn no_print(_: *mut CallCtx, _: u32, _: *const u64, _: u32) ->
     0
 }
 
+unsafe extern "C" fn zero(_: *mut CallCtx, address: *mut u8, bytes: u64) {
+    unsafe { address.write_bytes(0, bytes as usize) };
+}
+
 static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
     alloc,
@@ -131,6 +135,7 @@ static TABLE: RuntimeTable = RuntimeTable {
     keep: retain,
     drop_kept: release,
     print: no_print,
+    zero,
 };
 
 /// The text of a module, read.

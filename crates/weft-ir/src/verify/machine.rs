@@ -152,6 +152,11 @@ impl Rule<'_> {
                 self.ensure(10, *self.operand(0) == Type::I64, "a number of bytes is i64")?;
                 made(at).map(drop)
             }
+            Op::MemZero => {
+                self.ensure(10, *self.operand(1) == Type::I64, "a number of bytes is i64")?;
+                let host = matches!(self.operand(0), Type::Mem(_, Space::Host));
+                self.ensure(10, host, "memory that is made 0 is the host's")
+            }
             Op::MemPointer => {
                 self.ensure(10, *self.operand(0) == Type::I64, "an address is i64")?;
                 pointer(self.operand(1)).and(pointer(self.result(0))).map(drop)

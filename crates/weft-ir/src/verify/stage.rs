@@ -68,6 +68,7 @@ impl<'f> Ring<'f> {
             }
             Op::SimtLaunch { .. }
             | Op::MemAlloc { .. }
+            | Op::MemZero
             | Op::MemNeed { .. }
             | Op::MemRelease
             | Op::MemList { .. }

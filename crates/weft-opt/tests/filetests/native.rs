@@ -58,6 +58,7 @@ impl Backend for Native {
             keep: retain,
             drop_kept: release,
             print,
+            zero,
         };
         let call_state = (&raw const heap).cast_mut().cast();
         let here = 0u8;
@@ -349,6 +350,11 @@ unsafe extern "C" fn need(
     }
     *out = [data, owner];
     0
+}
+
+unsafe extern "C" fn zero(_: *mut CallCtx, address: *mut u8, bytes: u64) {
+    // SAFETY: compiled code passes memory that it holds.
+    unsafe { address.write_bytes(0, bytes as usize) };
 }
 
 unsafe extern "C" fn print(_: *mut CallCtx, _: u32, _: *const u64, _: u32) -> u32 {

@@ -271,7 +271,7 @@ impl<'r> Infer<'r> {
     /// The symbol of a size value (not negative).
     pub(super) fn size_symbol(&mut self, v: ValueId) -> Dim {
         let what = Computed::Value(v);
-        if let Some(f) = self.affine(&Abs::Value(v)).filter(|f| f.exact && f.plus == 0)
+        if let Some(f) = self.affine(&Abs::Value(v)).filter(|f| f.beyond(f.dim) == Some(0))
             && self.is_bound(f.dim)
         {
             return f.dim;

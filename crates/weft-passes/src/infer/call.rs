@@ -408,8 +408,7 @@ impl Infer<'_> {
                 Ok(self.with_range(v, (range.0, range.1.min(INT64.1))))
             }
             Some(Type::Py(Weak::Float) | Type::Num(DType::F16 | DType::F32 | DType::F64)) => {
-                let v = self.checked_int(x)?;
-                Ok(Abs::Value(self.cast(v, Type::PYINT)))
+                Ok(Abs::Value(self.checked_int(x)?))
             }
             _ => Err(self.typing(format!("int() takes a number, found {}", self.describe(x))).help(TAKE_ONE)),
         }

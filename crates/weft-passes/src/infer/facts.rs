@@ -7,13 +7,34 @@ use std::collections::HashMap;
 use weft_ir::attr::{BinOp, Const};
 use weft_ir::{Dim, Op, RegionId, ValueId};
 
-/// A size plus a constant.
+/// A size plus a constant, less another size where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Affine {
     pub dim: Dim,
+    pub minus: Option<Dim>,
     pub plus: i128,
     /// The value is exactly this, not only at most.
     pub exact: bool,
+}
+
+impl Affine {
+    /// Exactly a size.
+    pub(super) fn size(dim: Dim) -> Affine {
+        Affine { dim, minus: None, plus: 0, exact: true }
+    }
+
+    /// How much more than this size it is, if it is exactly that.
+    pub(super) fn beyond(&self, dim: Dim) -> Option<i128> {
+        (self.exact && self.minus.is_none() && self.dim == dim).then_some(self.plus)
+    }
+
+    /// The sum, where a size that one lacks is what the other has.
+    fn add(self, other: Affine) -> Option<Affine> {
+        let (a, b) = if self.minus == Some(other.dim) { (self, other) } else { (other, self) };
+        let fits = a.minus == Some(b.dim);
+        let plus = a.plus.saturating_add(b.plus);
+        fits.then_some(Affine { dim: a.dim, minus: b.minus, plus, exact: a.exact && b.exact })
+    }
 }
 
 /// A size that the program computes from another one, in a form that makes equal sizes equal.
@@ -78,7 +99,16 @@ impl Infer<'_> {
         let (fact, by) = match (op, self.affine(a), self.affine(b), a, b) {
             (BinOp::Add, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, *c),
             (BinOp::Add, _, Some(f), Abs::Const(Const::Int(c)), _) => (f, *c),
+            (BinOp::Add, Some(f), Some(g), ..) => match self.rooted(f).add(self.rooted(g)) {
+                Some(sum) => (sum, 0),
+                None => return,
+            },
             (BinOp::Sub, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, -*c),
+            (BinOp::Sub, Some(f), Some(g), ..)
+                if f.minus.is_none() && g.minus.is_none() && g.exact && self.rooted(f).dim != self.rooted(g).dim =>
+            {
+                (Affine { minus: Some(g.dim), ..f }, g.plus.saturating_neg())
+            }
             (BinOp::Sub, Some(f), ..) => (Affine { exact: false, ..f }, self.range(b).0.saturating_neg()),
             _ => return,
         };
@@ -88,27 +118,32 @@ impl Infer<'_> {
     /// The least that `a - b` can be, where `a` is a size plus a constant and `b` at most that size plus another.
     pub(super) fn least_difference(&self, a: &Abs, b: &Abs) -> Option<i128> {
         let (a, b) = (self.rooted(self.affine(a)?), self.rooted(self.affine(b)?));
-        (a.exact && a.dim == b.dim).then(|| a.plus - b.plus)
+        // A size that is taken off can be left out of what is at most.
+        let alike = a.dim == b.dim && (a.minus.is_none() || a.minus == b.minus);
+        (a.exact && alike).then(|| a.plus.saturating_sub(b.plus))
     }
 
     /// The same in terms of a size that is not known to be another plus a constant.
     fn rooted(&self, mut f: Affine) -> Affine {
         while let Some(&(dim, plus)) = self.facts.based.get(&f.dim) {
-            f = Affine { dim, plus: f.plus + plus, ..f };
+            f = Affine { dim, plus: f.plus.saturating_add(plus), ..f };
+        }
+        while let Some(&(dim, plus)) = f.minus.and_then(|dim| self.facts.based.get(&dim)) {
+            f = Affine { minus: Some(dim), plus: f.plus.saturating_sub(plus), ..f };
         }
         f
     }
 
     /// Notes that a new symbol is the size `v`: also what it is beside other sizes, and what `v` was computed from beside it.
     pub(super) fn set_size(&mut self, v: ValueId, dim: Dim) {
-        if let Some(on) = self.facts.affine.get(&v).filter(|on| on.exact && on.dim != dim) {
+        if let Some(on) = self.facts.affine.get(&v).filter(|on| on.exact && on.minus.is_none() && on.dim != dim) {
             self.facts.based.insert(dim, (on.dim, on.plus));
         }
-        self.set_affine(v, Affine { dim, plus: 0, exact: true });
+        self.set_affine(v, Affine::size(dim));
         if let Some(&(from, by)) = self.facts.added.get(&v)
             && !self.facts.affine.contains_key(&from)
         {
-            self.set_affine(from, Affine { dim, plus: -by, exact: true });
+            self.set_affine(from, Affine { plus: -by, ..Affine::size(dim) });
         }
     }
 
@@ -124,7 +159,8 @@ impl Infer<'_> {
         match dim {
             Dim::Const(n) => self.range(a).1 < i128::from(n),
             Dim::Sym(_) => self.affine(a).is_some_and(|f| {
-                let (f, size) = (self.rooted(f), self.rooted(Affine { dim, plus: 0, exact: true }));
+                let (f, size) = (self.rooted(f), self.rooted(Affine::size(dim)));
+                // Whatever is taken off is no less than 0.
                 f.dim == size.dim && f.plus < size.plus
             }),
         }

@@ -112,7 +112,7 @@ impl Infer<'_> {
             dim => {
                 let v = self.emit(Op::NtDim { dim: k as u32 }, &[t], Type::PYINT);
                 if let Some(dim) = dim {
-                    self.set_affine(v, Affine { dim, plus: 0, exact: true });
+                    self.set_affine(v, Affine::size(dim));
                 }
                 self.with_range(v, SIZE)
             }
@@ -324,35 +324,36 @@ impl Infer<'_> {
             let wide = self.float_inside(v, dtype)?;
             return Ok(self.cast(wide, Type::Num(dtype)));
         }
-        let wide = self.float_inside(v, DType::I64)?;
-        let int = self.cast(wide, Type::PYINT);
+        let int = self.float_inside(v, DType::I64)?;
         self.as_dtype(&Abs::Value(int), dtype)
     }
 
-    /// A float as an i64, or the exception `int(x)` raises.
+    /// A float as a pyint, or the exception `int(x)` raises.
     pub(super) fn checked_int(&mut self, v: &Abs) -> Result<ValueId, Diagnostic> {
         self.float_inside(v, DType::I64)
     }
 
-    /// A float, as pyfloat, that is known to fit a 64-bit integer dtype once truncated.
+    /// A float that is known to fit a 64-bit integer dtype once truncated: the int, or for u64 the float as pyfloat.
     fn float_inside(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
         let v = self.materialise(v)?;
         let wide = self.cast(v, Type::PYFLOAT);
         let (lo, hi) = dtype.int_bounds().unwrap_or((0, 0));
+        // One test for what fits, nearly: which exception it is, and the least integer itself, only matter for the others.
         // hi + 1 is a power of two, and lo is one or 0: all bounds are exact.
         let high = self.constant(Const::Float((hi + 1) as f64), Type::PYFLOAT);
-        let below_high = self.test(CmpOp::Lt, wide, high);
-        let above_low = if lo == 0 {
+        let fits = if lo == 0 {
             let low = self.constant(Const::Float(-1.0), Type::PYFLOAT);
-            self.test(CmpOp::Gt, wide, low)
+            let (above, below) = (self.test(CmpOp::Gt, wide, low), self.test(CmpOp::Lt, wide, high));
+            self.emit(Op::And, &[above, below], Type::PYBOOL)
         } else {
-            let low = self.constant(Const::Float(lo as f64), Type::PYFLOAT);
-            self.test(CmpOp::Ge, wide, low)
+            let size = self.emit(Op::Abs, &[wide], Type::PYFLOAT);
+            self.test(CmpOp::Lt, size, high)
         };
-        // One test for what fits; which exception it is only matters for the others.
-        let fits = self.emit(Op::And, &[above_low, below_high], Type::PYBOOL);
         let (goes_on, raises) = (self.out.new_region(), self.out.new_region());
-        self.inside(goes_on, |s| s.effect(Op::Yield, &[]));
+        self.inside(goes_on, |s| {
+            let given = (lo < 0).then(|| s.cast(wide, Type::PYINT));
+            s.effect(Op::Yield, given.as_slice());
+        });
         self.inside(raises, |s| {
             let nan = s.test(CmpOp::Ne, wide, wide);
             s.raise_if(nan, ExcClass::ValueError, "cannot convert float NaN to integer", &[]);
@@ -360,9 +361,21 @@ impl Infer<'_> {
             let size = s.emit(Op::Abs, &[wide], Type::PYFLOAT);
             let infinite = s.test(CmpOp::Eq, size, limit);
             s.raise_if(infinite, ExcClass::OverflowError, "cannot convert float infinity to integer", &[]);
-            let site = s.site(ExcClass::OverflowError, TOO_LARGE);
-            s.effect(Op::Raise { site }, &[]);
+            if lo < 0 {
+                let least = s.constant(Const::Float(lo as f64), Type::PYFLOAT);
+                let other = s.test(CmpOp::Ne, wide, least);
+                s.raise_if(other, ExcClass::OverflowError, TOO_LARGE, &[]);
+                let least = s.constant(Const::Int(lo), Type::PYINT);
+                s.effect(Op::Yield, &[least]);
+            } else {
+                let site = s.site(ExcClass::OverflowError, TOO_LARGE);
+                s.effect(Op::Raise { site }, &[]);
+            }
         });
+        if lo < 0 {
+            let made = self.builder().op(Op::ScfIf, &[fits], &[Type::PYINT], &[goes_on, raises]);
+            return Ok(self.out.op(made).results[0]);
+        }
         self.builder().op(Op::ScfIf, &[fits], &[], &[goes_on, raises]);
         Ok(wide)
     }

@@ -36,6 +36,7 @@ mod index;
 mod join;
 mod library;
 mod list;
+mod masked;
 mod objects;
 mod pow;
 mod prim;
@@ -163,6 +164,7 @@ pub fn run_with(
                 }
                 let mut funcs = vec![infer.out];
                 funcs.extend(infer.funcs);
+                funcs.iter_mut().for_each(masked::run);
                 let module = Module { stage: Stage::Ntensor, funcs, sites: infer.sites };
                 return Ok(Output { module, returns, hidden: infer.hidden, lists });
             }

@@ -92,6 +92,11 @@ impl Infer<'_> {
             let message = "int ** int with a negative exponent is a float in Python: write float(x) ** n";
             self.raise_if(negative, ExcClass::UnsupportedError, message, &[]);
         }
+        if self.resolver.wraps_overflow() {
+            let (x, n) = (self.cast(x, Type::I64), self.cast(n, Type::I64));
+            let v = self.emit(Op::Pow, &[x, n], Type::I64);
+            return Ok(Abs::Value(self.cast(v, Type::PYINT)));
+        }
         // 0, 1 and -1 to a large power are what they are to a small one of the same parity.
         let small = self.emit(Op::Abs, &[x], Type::PYINT);
         let small = self.test(CmpOp::Le, small, one);

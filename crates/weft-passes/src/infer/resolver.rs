@@ -96,6 +96,11 @@ pub trait Resolver {
         true
     }
 
+    /// Whether Python's integers wrap at 64 bits instead of raising, in the function being compiled and in all that it calls.
+    fn wraps_overflow(&self) -> bool {
+        false
+    }
+
     /// The function behind a reference.
     ///
     /// # Errors

@@ -166,6 +166,9 @@ impl Infer<'_> {
                     return Ok(self.with_range(v, range));
                 }
                 let v = self.checked(op, x, y);
+                if self.resolver.wraps_overflow() {
+                    return Ok(Abs::Value(v));
+                }
                 self.affine_binop(op, a, b, v);
                 self.grow(op, a, b, v);
                 Ok(self.with_range(v, (range.0.max(INT64.0), range.1.min(INT64.1))))
@@ -187,9 +190,11 @@ impl Infer<'_> {
             BinOp::And | BinOp::Or | BinOp::Xor => {
                 let plain = Op::from_binop(op).unwrap_or(Op::And);
                 let v = self.emit(plain, &[x, y], Type::PYINT);
-                let positive = rx.0 >= 0 && ry.0 >= 0;
-                let range = match op {
-                    BinOp::And if positive => (0, rx.1.min(ry.1)),
+                // A mask that is not negative leaves nothing beyond it.
+                let range = match (op, rx.0 >= 0, ry.0 >= 0) {
+                    (BinOp::And, true, true) => (0, rx.1.min(ry.1)),
+                    (BinOp::And, true, false) => (0, rx.1),
+                    (BinOp::And, false, true) => (0, ry.1),
                     _ => INT64,
                 };
                 Ok(self.with_range(v, range))
@@ -207,8 +212,11 @@ impl Infer<'_> {
         }
     }
 
-    /// Arithmetic that raises when it leaves int64.
+    /// Arithmetic that raises when it leaves int64, or wraps where that was asked for.
     pub(super) fn checked(&mut self, op: BinOp, x: ValueId, y: ValueId) -> ValueId {
+        if let (true, Some(plain)) = (self.resolver.wraps_overflow(), Op::from_binop(op)) {
+            return self.emit(plain, &[x, y], Type::PYINT);
+        }
         let template = format!("int {} int leaves the 64 bits Weft gives Python ints", op.text());
         let site = self.site(ExcClass::OverflowError, template);
         self.emit(Op::Checked { op, site }, &[x, y], Type::PYINT)
@@ -232,6 +240,9 @@ impl Infer<'_> {
             self.raise_if(negative, ExcClass::ValueError, "negative shift count", &[]);
         }
         let shifted = self.emit(Op::Shl, &[x, n], Type::PYINT);
+        if self.resolver.wraps_overflow() {
+            return Ok(Abs::Value(shifted));
+        }
         let back = self.emit(Op::Shr, &[shifted, n], Type::PYINT);
         let lost = self.test(CmpOp::Ne, back, x);
         self.raise_if(lost, ExcClass::OverflowError, "int << int leaves the 64 bits Weft gives Python ints", &[]);

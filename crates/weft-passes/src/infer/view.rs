@@ -236,8 +236,8 @@ impl Infer<'_> {
             return Ok(if lo < 0 { Bound::Back(-lo) } else { Bound::Front(lo) });
         }
         // `n - 1` and `n - 2` of an axis of size n mean the same as -1 and -2, whatever n is.
-        if let Some(f) = self.affine(a).filter(|f| f.exact && f.dim == dim && (-2..=0).contains(&f.plus)) {
-            return Ok(Bound::Back(-f.plus));
+        if let Some(by) = self.affine(a).and_then(|f| f.beyond(dim)).filter(|by| (-2..=0).contains(by)) {
+            return Ok(Bound::Back(-by));
         }
         Ok(Bound::Value(self.index_value(a)?))
     }

@@ -66,6 +66,11 @@ impl Lower<'_> {
 
     /// Fresh memory for an array of this type at a place, contiguous in its layout.
     pub fn alloc(&mut self, t: &TensorType, at: &Place) -> Array {
+        self.alloc_counted(t, at).0
+    }
+
+    /// [`Lower::alloc`], and how many bytes it has.
+    pub fn alloc_counted(&mut self, t: &TensorType, at: &Place) -> (Array, ValueId) {
         let sizes: Vec<ValueId> = t.dims.iter().map(|&d| self.size(d)).collect();
         let item = self.r.b().i64(t.dtype.size() as i64);
         let mut order: Vec<usize> = (0..t.rank()).collect();
@@ -89,7 +94,7 @@ impl Lower<'_> {
         self.allocated.insert(owner);
         self.roots.insert(owner, owner);
         let ty = TensorType { place: at.clone(), ..t.clone() };
-        Array { ty, mem, owner, sizes, strides }
+        (Array { ty, mem, owner, sizes, strides }, step)
     }
 
     /// The array made valid at a place. Strides stay: the mirror has the extent of the original.

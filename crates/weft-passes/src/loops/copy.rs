@@ -34,8 +34,10 @@ impl Lower<'_> {
         let ty = self.r.src.ty(result).as_tensor().cloned();
         let ty = ty.ok_or_else(|| Diagnostic::internal(self.r.src.op(id).span, "an allocation of no array"))?;
         let at = self.place.clone();
-        let array = self.alloc(&ty, &at);
-        if zero {
+        let (array, bytes) = self.alloc_counted(&ty, &at);
+        if zero && at.is_host() {
+            self.r.b().effect(Op::MemZero, &[array.mem, bytes]);
+        } else if zero {
             let zero = self.zero(ty.dtype);
             self.copy_loop(&array, Source::Scalar(zero))?;
         }
