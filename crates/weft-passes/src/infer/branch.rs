@@ -89,6 +89,7 @@ impl Infer<'_> {
         }
         if live.is_empty() {
             // Control never comes here. The pending exits of the arms end them; what follows is not walked.
+            self.unreachable();
             return Ok(Some(Flow::Left));
         }
         Ok(None)

@@ -155,11 +155,12 @@ impl Infer<'_> {
         forms: &[Ty],
         regions: &[RegionId],
     ) -> Result<Vec<Abs>, Diagnostic> {
+        self.outlast(forms)?;
         let mut types: Vec<Type> = vec![];
         forms.iter().for_each(|ty| self.leaf_types(ty, &mut types));
         let id = self.builder().op(op, operands, &types, regions);
         let mut results = self.out.op(id).results.iter().copied();
-        let made: Option<Vec<Abs>> = forms.iter().map(|ty| Self::rebuild(ty, &mut results)).collect();
+        let made: Option<Vec<Abs>> = forms.iter().map(|ty| self.rebuild(ty, &mut results)).collect();
         made.ok_or_else(|| self.internal("results of a structured op"))
     }
 
@@ -169,6 +170,7 @@ impl Infer<'_> {
         let here = self.region;
         self.out.regions[here.index()].ops.extend(ops);
         self.facts.moved(region, here);
+        self.variables.values_mut().filter(|made| made.region == region).for_each(|made| made.region = here);
         // Exits from inside stand one level less deep.
         let frames = self.frames.iter_mut();
         let lists = frames.flat_map(|f| {

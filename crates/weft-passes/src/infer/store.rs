@@ -84,7 +84,7 @@ impl Infer<'_> {
     }
 
     /// The sizes of arrays, one after the other, for a message.
-    fn shapes(&mut self, arrays: &[ValueId]) -> Vec<ValueId> {
+    pub(super) fn shapes(&mut self, arrays: &[ValueId]) -> Vec<ValueId> {
         let mut sizes = vec![];
         for &t in arrays {
             for axis in 0..self.tensor(t).map_or(0, TensorType::rank) {
@@ -105,11 +105,19 @@ impl Infer<'_> {
         if ty.readonly {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
         }
-        let result = self.binop(op, x, v)?;
+        let result = self.into_output(Some(to), |s| s.binop(op, x, v))?;
         let text = op.text();
         self.assign_result(ufunc_name(op), to, &result)
             .map_err(|d| d.help(format!("write `x = x {text} …`, which makes a new array")))?;
         Ok(x.clone())
+    }
+
+    /// Types an operation whose result goes to this array.
+    pub(super) fn into_output<R>(&mut self, to: Option<ValueId>, operation: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = std::mem::replace(&mut self.output, to);
+        let result = operation(self);
+        self.output = outer;
+        result
     }
 
     /// Writes what a ufunc computed into an array, which must be able to hold it.
