@@ -22,7 +22,7 @@ import numpy as np
 import weft
 
 SECONDS_IN_CPYTHON = 1.0
-SECONDS_IN_WEFT = 15.0  # with compiling, on a busy machine
+SECONDS_IN_WEFT = 15.0  # with compiling
 # Classes, beside CompileError, of what is refused because it would always raise.
 ALWAYS_RAISES = (ValueError, OverflowError, ZeroDivisionError, IndexError, UnboundLocalError)
 # How far a function that rounds may be off (docs/deviations.md), after what is done to its result.
@@ -65,14 +65,15 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TooSlow
 
-    before = signal.signal(signal.SIGALRM, stop)
+    # Time that the process is at work, so that nothing else on the machine matters.
+    before = signal.signal(signal.SIGPROF, stop)
     # Again and again after the first time: a bare `except` in a loop of the program may catch it.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.01)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.01)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def load(text: str, name: str, decorator: Any, **more: Any) -> Any:

@@ -19,6 +19,8 @@ from covered import Coverage
 from driver import hunt, reduce
 from grammar import make
 
+import weft
+
 
 def fuzz(seconds: float, first: int, count: int, keep_going: bool, without: frozenset[str], coverage: bool) -> int:
     """Runs programs for so many seconds, or so many programs; how many were wrong."""
@@ -59,7 +61,9 @@ def main() -> int:
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--coverage", action="store_true", help="print what the programs were made of, and what ran")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
+    parser.add_argument("--optimise", action="store_true", help="optimise what is compiled: a quarter as many programs")
     options = parser.parse_args()
+    weft.config.optimise = options.optimise
     without = frozenset(options.without)
     wrong = fuzz(options.seconds, options.seed, options.count, options.keep_going, without, options.coverage)
     return 1 if wrong else 0

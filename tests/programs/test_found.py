@@ -207,6 +207,41 @@ FOUND = {
         """,
         ["n = 1"],
     ),
+    "a name that a try did not assign, and that nobody reads": (
+        """
+        @njit
+        def f(n):
+            for i in range(n):
+                try:
+                    if i > 5:
+                        y = 1
+                    y += 1
+                except NameError:
+                    pass
+                if i > 7:
+                    n += y
+            return n
+        """,
+        ["n = 3", "n = 9"],
+    ),
+    "the output of an operation in place is too small for it": (
+        """
+        @njit
+        def f(a):
+            a[None] += np.zeros(4)
+        """,
+        ["a = np.arange(4.0).reshape(4, 1)"],
+    ),
+    "the sizes of an array that comes out of a list": (
+        """
+        @njit
+        def f(a):
+            b = [a]
+            c = b[0]
+            return np.ones_like(c, dtype=np.uint8)
+        """,
+        ["a = np.arange(3)"],
+    ),
     "branches that both raise": (
         """
         @njit

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::llvm::loader::check_symbols;
 use crate::llvm::module::Module;
 use crate::llvm::optimise;
-use crate::llvm::target::{Emit, Machine};
+use crate::llvm::target::{Emit, Machine, optimises};
 use crate::lower::Unit;
 
 /// Optimises and writes an object whose undefined symbols are all in the closed list.
@@ -19,7 +19,12 @@ pub(crate) fn finish(module: &Module, machine: &Machine, unit: &Unit) -> Result<
 pub(crate) fn prepare(module: &Module, machine: &Machine, unit: &Unit) -> Result<()> {
     let math = unit.math.borrow();
     math.declare_vectors(module);
-    optimise::run(module, machine, if unit.has_serial_loops() { optimise::NATIVE_LOOPS } else { optimise::NATIVE })?;
+    let passes = match (optimises(), unit.has_serial_loops()) {
+        (false, _) => optimise::NATIVE_QUICK,
+        (true, true) => optimise::NATIVE_LOOPS,
+        (true, false) => optimise::NATIVE,
+    };
+    optimise::run(module, machine, passes)?;
     math.define(module);
     Ok(())
 }

@@ -225,7 +225,7 @@ impl Infer<'_> {
         let out = args.remove(at);
         keywords.remove(k);
         let to = self.as_tensor(&out);
-        let result = self.into_output(to, |s| s.call_overload(name, overload, &args, &keywords))?;
+        let result = self.with_output(to, |s| s.call_overload(name, overload, &args, &keywords))?;
         match self.as_tensor(&out) {
             Some(to) => {
                 self.assign_result(short(name), to, &result)?;

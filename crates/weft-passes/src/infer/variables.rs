@@ -410,7 +410,7 @@ impl Infer<'_> {
     }
 
     /// What a cell holds, assigned or not.
-    fn read_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
+    pub(super) fn read_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
         let Abs::Cell(cell) = cell else { return Err(self.internal("no cell")) };
         let cell = cell.0.clone();
         // Sizes that differ from one time to the next have symbols of their own each time.
