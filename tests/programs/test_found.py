@@ -242,6 +242,38 @@ FOUND = {
         """,
         ["a = np.arange(3)"],
     ),
+    "a function that several ways return, with what it captured": (
+        """
+        @njit
+        def f(n):
+            def twice(x):
+                y = x * 2
+                c = 0
+
+                def h():
+                    nonlocal c
+                    c += 1
+                    return y + c
+
+                if x > 3:
+                    return h
+                return h
+
+            g = twice(n)
+            return g() + g()
+        """,
+        ["n = 2", "n = 5"],
+    ),
+    "what surely raises after a loop that returned": (
+        """
+        @njit
+        def f(a, n):
+            while n < 5:
+                return a
+            return 1 // 0
+        """,
+        ["a = 3\nn = 2", "a = 3\nn = 7"],
+    ),
     "branches that both raise": (
         """
         @njit

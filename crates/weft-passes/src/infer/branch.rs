@@ -116,7 +116,7 @@ impl Infer<'_> {
 }
 
 /// Whether run-time values are in it.
-fn has_values(a: &Abs) -> bool {
+pub(super) fn has_values(a: &Abs) -> bool {
     match a {
         Abs::Value(_) | Abs::Tagged(..) => true,
         Abs::Tuple(items) => items.iter().any(has_values),

@@ -5,6 +5,7 @@
 
 use super::Infer;
 use super::abs::Abs;
+use super::branch::has_values;
 use super::join::Ty;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::{Op, RegionId, Type, ValueId};
@@ -138,7 +139,12 @@ impl Infer<'_> {
     /// For each value, whether all exits bring the same one, and it is known outside: constants and the like.
     fn same_everywhere(&self, exits: &[Pending]) -> Vec<Option<Abs>> {
         let count = exits.first().map_or(0, |e| e.values.len());
-        let known = |a: &Abs| matches!(a, Abs::Const(_) | Abs::Function(_) | Abs::UserFunction(_) | Abs::Closure(_));
+        let known = |a: &Abs| match a {
+            Abs::Const(_) | Abs::Function(_) | Abs::UserFunction(_) => true,
+            // What it captured may have been made inside.
+            Abs::Closure(c) => !c.0.operands.iter().any(has_values),
+            _ => false,
+        };
         (0..count)
             .map(|k| {
                 let first = &exits[0].values[k];

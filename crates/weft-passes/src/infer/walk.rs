@@ -53,6 +53,11 @@ impl Frame {
             called_at: Span::NONE,
         }
     }
+
+    /// Whether control may have left before it comes here.
+    fn may_have_left(&self) -> bool {
+        !self.returns.is_empty() || self.targets.iter().any(|t| !t.breaks.is_empty() || !t.continues.is_empty())
+    }
 }
 
 impl Infer<'_> {
@@ -109,7 +114,8 @@ impl Infer<'_> {
 
     /// Whether what surely raises here is raised when control gets here.
     pub(super) fn can_raise_later(&self) -> bool {
-        self.undecided > 0 && !self.restarts && self.body.is_none() && !self.is_kernel()
+        let conditional = self.undecided > 0 || self.frames.iter().any(Frame::may_have_left);
+        conditional && !self.restarts && self.body.is_none() && !self.is_kernel()
     }
 
     /// Whether the current region has its terminator: what was emitted last never comes back.
