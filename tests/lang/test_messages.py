@@ -144,11 +144,11 @@ OPERATIONS = {
     "an array in a message": ("raise ValueError(f'{x}')", X),
     "the order of strings at run time": ("s = 'up' if c else 'down'\n    return s < 'left'", X, 3),
     "a function of an earlier turn": (
-        "h = None\n    for i in range(c):\n        if h is not None:\n            c += h(1)\n        h = counter(i)\n    return c",
+        "h = None\n    for i in range(c):\n        if h is not None:\n            c += h(1)\n        h = counter(i)",
         X,
         3,
     ),
-    "functions in a list": ("fs = []\n    for i in range(c):\n        fs.append(counter(i))\n    return fs[0](1)", X, 3),
+    "functions in a list": ("y = []\n    for i in range(c):\n        y.append(counter(i))\n    return y[0](1)", X, 3),
     "a caught number": ("try:\n        c = 1 // c\n    except c:\n        pass", X, 3),
 }
 STATEMENTS = {
