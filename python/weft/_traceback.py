@@ -1,6 +1,6 @@
 """Exceptions of compiled code, with a traceback entry at the user's own expression.
 
-In come a class, a message and places; out comes the exception as if that expression had raised it. An entry is a frame
+In come a class, arguments and places; out comes the exception as if that expression had raised it. An entry is a frame
 of a stub whose only statement is a `raise` or a call, compiled with the user's file name, lines and columns.
 """
 
@@ -40,13 +40,13 @@ def _class(name: str) -> Any:
     return getattr(builtins, name, None) or getattr(errors, name)
 
 
-def exception(class_: Any, message: str, entries: list[tuple[Place, str]]) -> BaseException:
-    """The exception `class_(message)`, raised at the last of the entries, each of which called the next.
+def exception(class_: Any, arguments: tuple[Any, ...], entries: list[tuple[Place, str]]) -> BaseException:
+    """The exception `class_(*arguments)`, raised at the last of the entries, each of which called the next.
 
     An entry is a place and the name of the function it is in. Classes of Python's and ours come as names.
     """
     cls = _class(class_) if isinstance(class_, str) else class_
-    made: BaseException = cls(message) if message else cls()
+    made: BaseException = cls(*arguments)
     if not entries:
         return made
     place, function = entries[-1]

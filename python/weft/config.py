@@ -115,6 +115,14 @@ SETTINGS: dict[str, Setting] = {
         _core.set_verify,
         "Check every invariant of the IR after each pass, not only its structure.",
     ),
+    "optimise": Setting(
+        "WEFT_OPTIMISE",
+        True,
+        _read_flag,
+        _flag,
+        _core.set_optimise,
+        "Optimise native code. Without, code is made sooner and runs slower: for tests of many small programs.",
+    ),
     "offload_conflict": Setting(
         "WEFT_OFFLOAD_CONFLICT",
         "error",

@@ -212,7 +212,7 @@ def test_v13_tuples_of_run_time_length():
 
 
 # spec: N2
-def test_v14_exceptions_carry_one_message():
+def test_v14_exceptions_have_no_cause():
     @weft.njit
     def f(x):
         try:
@@ -224,15 +224,15 @@ def test_v14_exceptions_carry_one_message():
         f.py_func(0)
     with pytest.raises(KeyError) as ours:
         f(0)
-    assert theirs.value.args == (0,) and ours.value.args == ("0",)
+    assert theirs.value.args == ours.value.args == (0,)
     assert type(theirs.value.__cause__) is ZeroDivisionError and ours.value.__cause__ is None
 
     @weft.njit
-    def several(x):
+    def of_an_array(x):
         raise ValueError("a", x)
 
-    with pytest.raises(weft.UnsupportedError, match="several arguments"):
-        several(1)
+    with pytest.raises(weft.UnsupportedError, match="among its arguments"):
+        of_an_array(np.arange(3))
 
 
 # spec: N2

@@ -142,9 +142,15 @@ OPERATIONS = {
     "assignment to an item of a tuple": ("t = (1, 2)\n    t[0] = 3\n    return t", X),
     "a deleted element": ("del x[0]", X),
     "a raised number": ("raise 3", X),
-    "an exception with two arguments": ("raise ValueError('a', c)", X, 3),
+    "an exception with an array among its arguments": ("raise ValueError('a', x)", X),
     "an array in a message": ("raise ValueError(f'{x}')", X),
-    "a caught class of the program": ("try:\n        c = 1 // c\n    except Custom:\n        pass", X, 3),
+    "the order of strings at run time": ("s = 'up' if c else 'down'\n    return s < 'left'", X, 3),
+    "a function of an earlier turn": (
+        "h = None\n    for i in range(c):\n        if h is not None:\n            c += h(1)\n        h = counter(i)",
+        X,
+        3,
+    ),
+    "functions in a list": ("y = []\n    for i in range(c):\n        y.append(counter(i))\n    return y[0](1)", X, 3),
     "a caught number": ("try:\n        c = 1 // c\n    except c:\n        pass", X, 3),
 }
 STATEMENTS = {
@@ -219,16 +225,21 @@ ARGUMENTS = {
 }
 
 
-class Custom(Exception):
-    pass
-
-
 class Settings:
     value = object()
 
 
 def helper(a, b, offset=0):
     return a + b + offset
+
+
+def counter(x):
+    def step(y):
+        nonlocal x
+        x += y
+        return x
+
+    return step
 
 
 def forever(n):
@@ -241,7 +252,7 @@ def program(lines, decorator):
     text = f"@weft.{decorator}\ndef f({parameters}):\n    {lines}\n"
     name = "program.py"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    scope = {"weft": weft, "np": np, "X": 3, "helper": helper, "forever": forever, "Custom": Custom}
+    scope = {"weft": weft, "np": np, "X": 3, "helper": helper, "counter": counter, "forever": forever}
     scope |= {"OBJECT": Settings(), "TABLE": {1: 2}, "STRINGS": np.array(["a"])}
     exec(compile(text, name, "exec"), scope)
     return scope["f"]

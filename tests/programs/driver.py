@@ -18,7 +18,7 @@ from compare import Outcome, compare
 from grammar import Program
 from shrink import shrink
 
-SECONDS_BEFORE_HUNG = 20.0
+SECONDS_BEFORE_HUNG = 120.0  # on a busy machine
 
 
 def tried(program: Program, third: bool = False) -> Outcome:

@@ -104,6 +104,373 @@ FOUND = {
         """,
         ["a = np.arange(3, dtype=np.int16)\nn = 2"],
     ),
+    "the sizes of an array that a recursive nested function rebinds": (
+        """
+        @njit
+        def f(a):
+            def g(k):
+                nonlocal a
+                if k == 0:
+                    return 0
+                a = a[1:]
+                return g(k - 1) + a.size
+            x = g(2)
+            return x, np.zeros_like(a), a + a
+        """,
+        ["a = np.arange(5)"],
+    ),
+    "a recursive nested function calls one that is in a variable": (
+        """
+        @njit
+        def f(a):
+            a = a + 1
+            h = lambda: a.size
+            h = h
+
+            def g(k):
+                if k == 0:
+                    return 0
+                return g(k - 1) + h() + np.zeros_like(a).size
+
+            x = g(2)
+            a = a[1:]
+            return x, g(1)
+        """,
+        ["a = np.arange(5)"],
+    ),
+    "nested functions that call each other": (
+        """
+        @njit
+        def f(n, a):
+            c = 0
+            a = a[1:]
+
+            def even(k):
+                nonlocal c, a
+                c += 1
+                a = a[k:]
+                return True if k == 0 else odd(k - 1)
+
+            def odd(k):
+                nonlocal c
+                c += 10
+                return False if k == 0 else even(k - 1)
+
+            return even(n), odd(n), c, a, a.size
+        """,
+        ["n = 3\na = np.arange(9)"],
+    ),
+    "a function with a variable of its own leaves a branch": (
+        """
+        @njit
+        def f(n):
+            def counter(x):
+                def step():
+                    nonlocal x
+                    x += 1
+                    return x
+                return step
+
+            if n > 2:
+                g = counter(n)
+            else:
+                g = None
+            if g is not None:
+                return g() + g()
+            return 0
+        """,
+        ["n = 5", "n = 1"],
+    ),
+    "a recursive function that is defined in a loop": (
+        """
+        @njit
+        def f(n):
+            s = 0
+            for i in range(n):
+                def g(k):
+                    return 0 if k == 0 else g(k - 1) + i
+                s += g(3)
+            return s, g(2)
+        """,
+        ["n = 3", "n = 0"],
+    ),
+    "a division by zero that its handler catches": (
+        """
+        @njit
+        def f(n):
+            q = 0
+            try:
+                n = 10 // q
+            except ZeroDivisionError:
+                n = -1
+            return n
+        """,
+        ["n = 1"],
+    ),
+    "a name that a try did not assign, and that nobody reads": (
+        """
+        @njit
+        def f(n):
+            for i in range(n):
+                try:
+                    if i > 5:
+                        y = 1
+                    y += 1
+                except NameError:
+                    pass
+                if i > 7:
+                    n += y
+            return n
+        """,
+        ["n = 3", "n = 9"],
+    ),
+    "the output of an operation in place is too small for it": (
+        """
+        @njit
+        def f(a):
+            a[None] += np.zeros(4)
+        """,
+        ["a = np.arange(4.0).reshape(4, 1)"],
+    ),
+    "the sizes of an array that comes out of a list": (
+        """
+        @njit
+        def f(a):
+            b = [a]
+            c = b[0]
+            return np.ones_like(c, dtype=np.uint8)
+        """,
+        ["a = np.arange(3)"],
+    ),
+    "a function that several ways return, with what it captured": (
+        """
+        @njit
+        def f(n):
+            def twice(x):
+                y = x * 2
+                c = 0
+
+                def h():
+                    nonlocal c
+                    c += 1
+                    return y + c
+
+                if x > 3:
+                    return h
+                return h
+
+            g = twice(n)
+            return g() + g()
+        """,
+        ["n = 2", "n = 5"],
+    ),
+    "what surely raises after a loop that returned": (
+        """
+        @njit
+        def f(a, n):
+            while n < 5:
+                return a
+            return 1 // 0
+        """,
+        ["a = 3\nn = 2", "a = 3\nn = 7"],
+    ),
+    "branches that both raise": (
+        """
+        @njit
+        def f(a, n):
+            if np.divide(n, 0):
+                a[1] = 0
+            else:
+                a[0] = a
+        """,
+        ["a = np.arange(3.0)\nn = 0\na.flags.writeable = False"],
+    ),
+    "a new array and a view of all of it are two": (
+        """
+        @njit
+        def f(n):
+            a = np.zeros(n)
+            b = a[:]
+            return a, b, a
+        """,
+        ["n = 3"],
+    ),
+    "the message of an in-place operation shows the output too": (
+        """
+        @njit
+        def f(a):
+            a[1:] -= a
+        """,
+        ["a = np.arange(7)"],
+    ),
+    "the message of shapes that cannot meet, on a path that is taken": (
+        """
+        @njit
+        def f(a, n):
+            if n > 2:
+                a = np.zeros((n, 3)) + np.zeros((n, 4))
+            return a
+        """,
+        ["a = np.zeros((1, 3))\nn = 1", "a = np.zeros((1, 3))\nn = 3"],
+    ),
+    "None as an operand": (
+        """
+        @njit
+        def f(n, k):
+            o = None
+            if n:
+                o = 1
+            if k == 0:
+                return o + 128
+            if k == 1:
+                return 2 * o
+            if k == 2:
+                o -= 1
+                return o
+            if k == 3:
+                return -o
+            if k == 4:
+                return 1 if o < 3 else 2
+            if k == 5:
+                return 1 if not o else 2
+            return o
+        """,
+        [f"n = {n}\nk = {k}" for k in range(7) for n in (0, 1)],
+    ),
+    "None as an operand of NumPy's": (
+        """
+        @njit
+        def f(x, k):
+            o = None
+            if k > 5:
+                o = x
+            if k == 0:
+                return o + x
+            if k == 1:
+                return x * o
+            return x ** o
+        """,
+        [f"x = {x}\nk = {k}" for x in ("np.int8(3)", "np.float32(3)", "np.arange(3)") for k in range(3)],
+    ),
+    "arguments of exceptions": (
+        """
+        @njit
+        def f(n, x, o):
+            if n == 0:
+                raise KeyError(3)
+            if n == 1:
+                raise KeyError(n)
+            if n == 2:
+                raise ValueError("no", n, x, True, None)
+            if n == 3:
+                raise IndexError((n, x), 2.5, "")
+            if n == 4:
+                raise ValueError("")
+            if n == 5:
+                raise ValueError
+            if n == 6:
+                raise KeyError(np.float32(x), np.uint64(18446744073709551615), np.bool_(n))
+            if n == 7:
+                p = None if x > 3 else n
+                raise RuntimeError(p, f"{p} {p!r}", "{=i}")
+            return n
+        """,
+        [f"n = {n}\nx = {x}\no = None" for n in range(9) for x in (1.5, 4.5)],
+    ),
+    "a choice between strings": (
+        """
+        @njit
+        def f(n):
+            s = "up" if n > 1 else "down"
+            t = ""
+            for i in range(n):
+                if s == "down":
+                    s = "{left}, 'then' 5%"
+                elif i == 1:
+                    s = "down"
+                t = s
+            if s in ("up", "down"):
+                n += 1
+            if not t:
+                n += 10
+            match s:
+                case "up":
+                    n += 100
+                case "down":
+                    n += 1000
+            if n > 1010:
+                raise ValueError(s, f"{s} {s!r} {n}")
+            return n, s, t, s != t, (s, 1)
+        """,
+        [f"n = {n}" for n in (0, 1, 2, 3, 4, 11)],
+    ),
+    "lists of strings, and strings that may be None": (
+        """
+        @njit
+        def f(n):
+            words = ["a", "b", "c"]
+            last = None
+            for w in words:
+                if n > 1 and w != "c":
+                    last = w
+            return words, last, words[n], [w == "b" for w in words]
+        """,
+        ["n = 0", "n = 2"],
+    ),
+    "exception classes of the program's own": (
+        """
+        class Wrong(ValueError):
+            pass
+
+        class Worse(Wrong):
+            pass
+
+        class Both(KeyError, ArithmeticError):
+            pass
+
+        @njit
+        def check(n):
+            if n == 1:
+                raise Wrong("wrong", n)
+            if n == 2:
+                raise Worse(n)
+            if n == 3:
+                raise ValueError("plain")
+            if n == 4:
+                raise Both(n)
+            return n
+
+        @njit
+        def f(n, how):
+            try:
+                check(n)
+            except Worse:
+                return 1
+            except (Wrong, ZeroDivisionError) as error:
+                if how:
+                    raise
+                return 2
+            except ArithmeticError:
+                return 3
+            except LookupError:
+                return 4
+            except ValueError as error:
+                if how:
+                    raise error
+                return 5
+            return 6
+        """,
+        [f"n = {n}\nhow = {how}" for n in range(5) for how in (False, True)],
+    ),
+    "zeros of both signs in float16": (
+        """
+        @njit
+        def f(x, y):
+            pairs = np.minimum(0, x), np.maximum(x, 0), np.maximum(y, x), np.minimum(y, x)
+            return pairs, np.min(x), np.max(x), np.max(y)
+        """,
+        ["x = np.array([0.0, -0.0, 0.0], np.float16)\ny = np.array([-0.0, 0.0, np.nan], np.float16)"],
+    ),
 }
 
 
@@ -114,7 +481,7 @@ def test_found_and_mended(name):
     parameters = [line.split(" =")[0] for line in calls[0].split("\n") if "." not in line.split(" =")[0]]
     program = Program(0, "import numpy as np\n" + textwrap.dedent(text), parameters, calls)
     outcome = compare(program)
-    assert outcome.kind == "same", outcome.text
+    assert outcome.kind == "same", f"{outcome.kind}: {outcome.detail}: {outcome.text}"
 
 
 # spec: N2

@@ -62,7 +62,7 @@ pub struct CallCtx {
     pub stack_limit: u64,
 }
 
-/// The bit of a borrowed owner word that says: a view of the argument, not the argument itself.
+/// The bit of an owner word that says: a view of the array, not the array itself.
 pub const VIEW_BIT: u32 = 62;
 
 /// Where memory is: `place` of [`RuntimeTable::alloc`] and [`RuntimeTable::need`].

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::llvm::loader::check_symbols;
 use crate::llvm::module::Module;
 use crate::llvm::optimise;
-use crate::llvm::target::{Emit, Machine};
+use crate::llvm::target::{Emit, Machine, optimises};
 use crate::lower::Unit;
 
 /// Optimises and writes an object whose undefined symbols are all in the closed list.
@@ -20,6 +20,7 @@ pub(crate) fn prepare(module: &Module, machine: &Machine, unit: &Unit) -> Result
     let math = unit.math.borrow();
     math.declare_vectors(module);
     let passes = match () {
+        _ if !optimises() => optimise::NATIVE_QUICK,
         _ if unit.has_inner_sums() => optimise::NATIVE_SUMS,
         _ if unit.has_serial_loops() => optimise::NATIVE_LOOPS,
         _ => optimise::NATIVE,

@@ -7,7 +7,7 @@ use crate::value::{Failure, Pointer, Value};
 use std::cell::RefCell;
 use std::rc::Rc;
 use weft_ir::attr::{Access, Unit};
-use weft_ir::{DType, Dim, ExcClass, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
+use weft_ir::{DType, Dim, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
 
 /// Runs the entry. Arrays among the arguments are exploded for a module at stage `loops`, whose results come back
 /// exploded too ([`Value::implode`] puts them together).
@@ -291,9 +291,8 @@ impl<'m> Frame<'m> {
                 vec![]
             }
             Op::ScfCatch { classes } => {
-                let class = self.m.sites.get(self.exception()?.0 as usize).map(|s| s.class);
-                let wanted = classes.iter().filter_map(|&n| ExcClass::ALL.get(n as usize));
-                let fits = class.is_some_and(|class| wanted.into_iter().any(|&w| class.is_a(w)));
+                let site = self.m.sites.get(self.exception()?.0 as usize);
+                let fits = site.is_some_and(|s| s.is_a(classes));
                 vec![Value::Scalar(Scalar::Bool(fits))]
             }
             _ => self.leaf(id).map_err(|failure| match failure {

@@ -33,5 +33,5 @@ pub use build::Builder;
 pub use func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 pub use math::MathFn;
 pub use ops::Op;
-pub use site::{ExcClass, Site};
+pub use site::{Argument, ExcClass, Site};
 pub use types::{DType, Dim, Layout, Place, Space, TensorType, Type, Weak};

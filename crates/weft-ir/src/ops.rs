@@ -205,6 +205,8 @@ ops! {
     PyCell "py.cell" { name: String }: 1 -> 1, regions 0, pure;
     /// What a cell holds; if that is `py.unbound`, using it raises.
     PyGet "py.get": 1 -> 1, regions 0, reads may_raise;
+    /// What a cell holds, `py.unbound` too: its name is a value again from here on.
+    PyTake "py.take": 1 -> 1, regions 0, reads;
     /// Puts a value into a cell: operands are value, cell.
     PySet "py.set": 2 -> 0, regions 0, writes;
     /// `try`: a body, and a handler that is entered when the body raises. Both yield nothing; names pass through cells.

@@ -32,7 +32,14 @@ pub fn read_module(text: &str) -> Result<Module, ReadError> {
         u32::read(&mut r)?;
         r.expect("=")?;
         let class = ExcClass::from_name(r.word()?).ok_or_else(|| r.error("an exception class"))?;
-        m.sites.push(Site { class, template: r.string()?, span: Span::NONE, user: None, callers: vec![] });
+        m.sites.push(Site {
+            class,
+            template: r.string()?,
+            span: Span::NONE,
+            user: None,
+            also: vec![],
+            callers: vec![],
+        });
     }
     while !r.at_end() {
         m.funcs.push(r.func()?);

@@ -20,6 +20,42 @@ pub(crate) fn slot(slot: &str, bits: u64) -> Option<String> {
     })
 }
 
+/// `repr(str)`, as far as quotes, backslashes and line ends go.
+pub(crate) fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// A text in the list of a slot, where some characters mean something.
+pub fn escaped(text: &str) -> String {
+    let special = |c: char| matches!(c, '%' | ',' | '{' | '}');
+    text.chars().map(|c| if special(c) { format!("%{:02x}", c as u32) } else { c.to_string() }).collect()
+}
+
+/// What [`escaped`] was made of.
+pub(crate) fn unescaped(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (code, rest) = part.split_at(part.len().min(2));
+        out.extend(u32::from_str_radix(code, 16).ok().and_then(char::from_u32));
+        out.push_str(rest);
+    }
+    out
+}
+
 /// `repr(float)`.
 pub fn repr(v: f64) -> String {
     special(v).unwrap_or_else(|| python_exponent(&format!("{v:e}")))

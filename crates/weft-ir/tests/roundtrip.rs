@@ -178,6 +178,7 @@ fn module() -> impl Strategy<Value = Module> {
         template,
         span: Span::NONE,
         user: None,
+        also: vec![],
         callers: vec![],
     });
     let stage = prop::sample::select(&Stage::ALL[..]);

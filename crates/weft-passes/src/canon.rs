@@ -144,6 +144,9 @@ pub fn push_refines(f: &mut Func) {
 }
 
 fn push_one(f: &mut Func, region: RegionId) -> bool {
+    if !f.region(region).ops.iter().any(|&id| matches!(f.op(id).op, Op::NtRefine { .. })) {
+        return false;
+    }
     let defs = definitions(f);
     let uses = f.use_counts();
     let found = f.region(region).ops.iter().copied().enumerate().find_map(|(at, id)| {
@@ -326,9 +329,10 @@ fn mentions(f: &Func) -> HashMap<Dim, u32> {
     counts
 }
 
-/// Whether an array that passes through control flow or out of a cell is what gives others their sizes.
+/// Whether an array that passes through control flow, or out of a cell or a list, is what gives others their sizes.
 fn binds_sizes(f: &Func, id: OpId, sizes: &HashMap<Dim, u32>) -> bool {
-    if f.op(id).op.dialect() != "scf" {
+    let op = &f.op(id).op;
+    if op.dialect() != "scf" && !matches!(op, Op::NtWeaken | Op::NtNull | Op::ListGet) {
         return false;
     }
     let own: Vec<Dim> = f.op(id).results.iter().flat_map(|&v| dims(f, v)).copied().collect();

@@ -40,6 +40,11 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
             }
         });
         for (region, host) in regions {
+            // Each step looks at the whole function: only where there is something to do.
+            let computes = |id: &OpId| matches!(f.op(*id).op, Op::NtElementwise | Op::EnvRegion { .. });
+            if !f.region(region).ops.iter().any(computes) {
+                continue;
+            }
             sink_constants(f, region);
             merge(f, region, false);
             while recompute(f, region) {

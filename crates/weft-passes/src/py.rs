@@ -297,7 +297,10 @@ impl<'a, 'f> Lower<'a, 'f> {
     fn leave_cells(&mut self, names: &[&'a str], live: &Names<'a>, span: Span) {
         for &name in names {
             if live.contains(name) {
-                let value = self.local(name, span);
+                let value = match self.env.get(name) {
+                    Some(&Slot::Cell(cell)) => self.value(span, Op::PyTake, &[cell]),
+                    _ => self.local(name, span),
+                };
                 self.env.insert(name, Slot::Value(value));
             } else {
                 self.env.remove(name);

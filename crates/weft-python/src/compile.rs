@@ -99,7 +99,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         executable: Arc::new(executable),
         queue,
         py_text: print_module(&Module::new(Stage::Py, py_func.func.clone()), false),
-        origin: Origin { sources, names, exceptions },
+        origin: Origin { sources, names, exceptions: exceptions.into_iter().map(|seen| seen.class).collect() },
         stages,
         kernel_dims,
         timings,

@@ -3,11 +3,14 @@
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::{PyString, PyTuple, PyType};
 use weft_codegen::CodegenError;
 use weft_diag::{Diagnostic, ErrorKind, Sources, Span, render};
 use weft_hal::HalError;
+use weft_ir::{Argument, DType, half};
 use weft_runtime::{CallError, Raised, RuntimeError};
+
+use crate::numpy::make_scalar;
 
 /// A class of `weft.errors`.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
@@ -120,12 +123,37 @@ fn from_raised(py: Python<'_>, raised: &Raised, made: &Origin) -> PyErr {
             Some(class) => class.bind(py).clone(),
             None => PyString::new(py, raised.class.name()).into_any(),
         };
-        helper.getattr("exception")?.call1((class, raised.message.as_str(), entries))
+        helper.getattr("exception")?.call1((class, arguments(py, &raised.arguments)?, entries))
     });
     match built {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
     }
+}
+
+/// The arguments of an exception.
+fn arguments<'py>(py: Python<'py>, all: &[Argument]) -> PyResult<Bound<'py, PyTuple>> {
+    let mut objects: Vec<Bound<'py, PyAny>> = vec![];
+    for argument in all {
+        objects.push(match argument {
+            Argument::None => py.None().into_bound(py),
+            Argument::Bool(v) => v.into_pyobject(py)?.to_owned().into_any(),
+            Argument::Int(v) => v.into_pyobject(py)?.into_any(),
+            Argument::Float(v) => v.into_pyobject(py)?.into_any(),
+            Argument::Text(v) => PyString::new(py, v).into_any(),
+            Argument::Tuple(items) => arguments(py, items)?.into_any(),
+            Argument::Num(dtype, bits) => {
+                let float = f64::from_bits(*bits);
+                let bits = match dtype {
+                    DType::F16 => half::to_bits(float).into(),
+                    DType::F32 => (float as f32).to_bits().into(),
+                    _ => *bits,
+                };
+                make_scalar(py, *dtype, bits.into())?.into_bound(py)
+            }
+        });
+    }
+    PyTuple::new(py, objects)
 }
 
 /// File, first and last line, first and last column (in bytes, as CPython counts) of a span.

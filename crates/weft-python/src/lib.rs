@@ -83,7 +83,7 @@ mod _core {
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]
-    use super::settings::{num_threads, set_num_threads, set_offload_conflict, set_verify};
+    use super::settings::{num_threads, set_num_threads, set_offload_conflict, set_optimise, set_verify};
     #[pymodule_export]
     use super::specialisation::Specialization;
     #[pymodule_export]

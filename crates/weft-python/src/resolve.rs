@@ -42,11 +42,18 @@ pub(crate) struct Names<'a, 'py> {
     /// Name of the function that each text is of.
     pub(crate) names: Vec<String>,
     /// Exception classes of the user's, by number.
-    pub(crate) exceptions: Vec<Py<PyAny>>,
+    pub(crate) exceptions: Vec<UserException>,
     /// Elements of arrays are taken without a check.
     pub(crate) unchecked: bool,
     /// Python's integers wrap.
     pub(crate) wraps: bool,
+}
+
+/// An exception class of the user's.
+pub(crate) struct UserException {
+    pub(crate) class: Py<PyAny>,
+    /// What it is and derives from, by [`ExcClass::number`].
+    bases: Vec<u32>,
 }
 
 /// A function that was met.
@@ -311,29 +318,58 @@ impl<'a, 'py> Names<'a, 'py> {
     }
 
     fn exception(&mut self, class: &Bound<'py, PyType>) -> PyResult<Resolved> {
-        for (k, base) in class.mro().iter().enumerate() {
+        let mut own = vec![];
+        let mut builtin = None;
+        let mut bases = vec![];
+        for base in class.mro().iter() {
             let base = base.cast_into::<PyType>()?;
-            let Some(known) = ExcClass::from_name(&base.name()?.to_string()) else { continue };
-            let module = base.module()?.to_string();
-            if !["builtins", "numpy._core._exceptions", "numpy.linalg", "weft.errors"].contains(&module.as_str()) {
-                continue;
+            match builtin_exception(&base)? {
+                Some(known) => {
+                    builtin.get_or_insert(known);
+                    bases.extend(ExcClass::ALL.iter().position(|&c| c == known).map(|k| k as u32));
+                }
+                None if base.is_subclass_of::<PyBaseException>()? => own.push(base),
+                None => {}
             }
-            if k == 0 {
-                return Ok(Resolved::Exception(known));
-            }
-            let at = self.exceptions.iter().position(|c| c.is(class)).unwrap_or_else(|| {
-                self.exceptions.push(class.clone().into_any().unbind());
-                self.exceptions.len() - 1
-            });
-            return Ok(Resolved::UserException(at as u32, known));
         }
-        Ok(Resolved::Other { what: format!("the class `{}`", class.qualname()?) })
+        match (builtin, own.is_empty()) {
+            (Some(known), true) => Ok(Resolved::Exception(known)),
+            (Some(known), false) => {
+                let numbers: Vec<u32> = own.iter().map(|class| self.exception_number(class)).collect();
+                bases.extend(numbers.iter().map(|&k| ExcClass::number(k)));
+                self.exceptions[numbers[0] as usize].bases = bases;
+                Ok(Resolved::UserException(numbers[0], known))
+            }
+            (None, _) => Ok(Resolved::Other { what: format!("the class `{}`", class.qualname()?) }),
+        }
     }
+
+    /// The number of a class of the user's, which may be a base of an exception only.
+    fn exception_number(&mut self, class: &Bound<'py, PyType>) -> u32 {
+        let known = self.exceptions.iter().position(|seen| seen.class.is(class));
+        known.unwrap_or_else(|| {
+            self.exceptions.push(UserException { class: class.clone().into_any().unbind(), bases: vec![] });
+            self.exceptions.len() - 1
+        }) as u32
+    }
+}
+
+/// The class of Python's, NumPy's or ours that compiled code knows.
+fn builtin_exception(class: &Bound<'_, PyType>) -> PyResult<Option<ExcClass>> {
+    let Some(known) = ExcClass::from_name(&class.name()?.to_string()) else { return Ok(None) };
+    let module = class.module()?.to_string();
+    Ok(["builtins", "numpy._core._exceptions", "numpy.linalg", "weft.errors"]
+        .contains(&module.as_str())
+        .then_some(known))
 }
 
 impl Resolver for Names<'_, '_> {
     fn resolve(&mut self, path: &str) -> Resolved {
         self.resolve_in(FunctionRef::ENTRY, path)
+    }
+
+    fn exception_bases(&self, user: u32) -> Vec<u32> {
+        self.exceptions.get(user as usize).map_or(vec![], |class| class.bases.clone())
     }
 
     fn checks_bounds(&self) -> bool {

@@ -22,8 +22,8 @@ use crate::lists::CopiedList;
 use crate::numpy::{ArrayView, make_scalar, new_array, new_view};
 use crate::tensor::UsmNdarray;
 
-/// In an odd owner word: not the argument itself, but a view of it.
-const VIEW: u64 = 1 << 62;
+/// In an owner word: not the array itself, but a view of it.
+const VIEW: u64 = 1 << weft_codegen::abi::VIEW_BIT;
 
 /// Slots that values of this type take.
 pub(crate) fn slots_of(ty: &Type) -> usize {
@@ -157,7 +157,7 @@ impl<'a> Found<'a> {
             let mine = &slots[at..at + slots_of(ty)];
             at += mine.len();
             match ty {
-                Type::Tensor(t) => self.arrays.push(mine[1], (t, mine)),
+                Type::Tensor(t) => self.arrays.push(Buffer::owner_of(mine[1]), (t, mine)),
                 Type::List(items) => self.collect_list(items, mine[1]),
                 _ => {}
             }
@@ -201,7 +201,7 @@ impl<'a> Row<'a> {
     fn skip(&mut self, returns: &Returns) {
         match returns {
             Returns::Nothing | Returns::Const(_) => {}
-            Returns::One | Returns::List(_) => drop(self.take()),
+            Returns::One | Returns::Text(_) | Returns::List(_) => drop(self.take()),
             Returns::Tuple(parts) => parts.iter().for_each(|part| self.skip(part)),
             Returns::Optional(inner) => {
                 self.take();
@@ -269,6 +269,11 @@ impl<'a, 'py> Results<'a, 'py> {
             Returns::Nothing => Ok(self.py.None().into_bound(self.py)),
             Returns::Const(c) => Ok(constant(self.py, c)?.into_bound(self.py)),
             Returns::One => self.one(row),
+            Returns::Text(strings) => {
+                let (_, position) = row.take();
+                let text = position.first().and_then(|&k| strings.get(k as usize));
+                Ok(PyString::new(self.py, text.map_or("", String::as_str)).into_any())
+            }
             Returns::List(item) => self.list(item, row),
             Returns::Tuple(parts) => {
                 let objects =
@@ -314,14 +319,15 @@ impl<'a, 'py> Results<'a, 'py> {
     fn one(&mut self, row: &mut Row<'a>) -> PyResult<Bound<'py, PyAny>> {
         let (ty, mine) = row.take();
         let Some(tensor) = ty.as_tensor() else { return Ok(scalar(self.py, ty, mine)?.into_bound(self.py)) };
-        if let Some(made) = self.made.of(mine[1]).find(|m| m.dtype == tensor.dtype && m.slots == mine) {
+        if let Some(made) = self.made.of(Buffer::owner_of(mine[1])).find(|m| m.dtype == tensor.dtype && m.slots == mine)
+        {
             return Ok(made.object.clone());
         }
         let object = match mine[1] & 1 {
             1 => self.of_argument(tensor, mine),
             _ => self.of_fresh(tensor, mine),
         }?;
-        self.made.push(mine[1], Made { dtype: tensor.dtype, slots: mine, object: object.clone() });
+        self.made.push(Buffer::owner_of(mine[1]), Made { dtype: tensor.dtype, slots: mine, object: object.clone() });
         Ok(object)
     }
 
@@ -349,7 +355,7 @@ impl<'a, 'py> Results<'a, 'py> {
 
     /// An array in memory that the call made, or a view of one.
     fn of_fresh(&mut self, ty: &TensorType, slots: &[u64]) -> PyResult<Bound<'py, PyAny>> {
-        let (py, owner) = (self.py, slots[1]);
+        let (py, owner) = (self.py, Buffer::owner_of(slots[1]));
         let Some(block) = self.fresh.first(owner) else {
             return Err(errors::internal(py, "a result array has no owner"));
         };
@@ -384,10 +390,12 @@ impl<'a, 'py> Results<'a, 'py> {
         buffer: Arc<Buffer>,
     ) -> PyResult<(Bound<'py, PyAny>, Whole<'a>)> {
         let (address, bytes) = (buffer.address(), buffer.bytes());
-        let whole = self.found.arrays.of(owner).find(|(t, s)| {
+        let is_whole = |(t, s): &&(&TensorType, &[u64])| {
             let elements = s[2..2 + t.rank()].iter().product::<u64>() as usize;
             s[0] == address && (elements * t.dtype.size() == bytes || elements == 0) && !t.readonly
-        });
+        };
+        let all = || self.found.arrays.of(owner).filter(is_whole);
+        let whole = all().find(|(_, s)| s[1] & VIEW == 0).or_else(|| all().next());
         let memory = host_memory(self.py, buffer)?;
         match whole {
             Some(&(t, slots)) => {

@@ -29,6 +29,12 @@ pub(crate) fn set_verify(on: bool) {
     VERIFY.store(on, Ordering::Relaxed);
 }
 
+/// `weft.config.optimise`.
+#[pyfunction]
+pub(crate) fn set_optimise(on: bool) {
+    weft_codegen::llvm::target::set_optimises(on);
+}
+
 /// The answer to a conflict of `parallel=False` and a device context.
 pub(crate) fn offload_conflict() -> OffloadConflict {
     match CONFLICT.load(Ordering::Relaxed) {

@@ -59,6 +59,10 @@ pub(crate) fn describe<'py>(
     match returns {
         Returns::Nothing => PyTuple::new(py, [text("none"), text("")]),
         Returns::Const(_) => PyTuple::new(py, [text("constant"), text("")]),
+        Returns::Text(_) => {
+            types.next();
+            PyTuple::new(py, [text("constant"), text("")])
+        }
         Returns::List(_) => {
             types.next();
             PyTuple::new(py, [text("list"), text("list")])

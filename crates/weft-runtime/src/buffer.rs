@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, MutexGuard};
 
 use smallvec::SmallVec;
+use weft_codegen::abi::VIEW_BIT;
 use weft_hal::{Event, HalError, UsmKind};
 
 use crate::order::{Order, OrderCell};
@@ -389,6 +390,11 @@ impl Buffer {
         Arc::into_raw(self) as u64
     }
 
+    /// An owner word without what it says of views.
+    pub fn owner_of(word: u64) -> u64 {
+        word & !(1 << VIEW_BIT)
+    }
+
     /// The count behind an owner word; `None` if the word is 0 or odd.
     ///
     /// # Safety
@@ -398,7 +404,7 @@ impl Buffer {
             return None;
         }
         // SAFETY: the caller vouches for the count.
-        Some(unsafe { Arc::from_raw(owner as *const Buffer) })
+        Some(unsafe { Arc::from_raw(Self::owner_of(owner) as *const Buffer) })
     }
 
     /// The buffer behind an owner word, with a count of its own.
@@ -409,7 +415,7 @@ impl Buffer {
         if owner == 0 || owner & 1 == 1 {
             return None;
         }
-        let buffer = owner as *const Buffer;
+        let buffer = Self::owner_of(owner) as *const Buffer;
         // SAFETY: the caller vouches for one count; this adds the one that is taken.
         unsafe {
             Arc::increment_strong_count(buffer);

@@ -222,7 +222,7 @@ impl<'a> Call<'a> {
         // SAFETY: passed on to the caller.
         let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { return };
         // SAFETY: `buffer` has the count, and compiled code those in the list.
-        self.handed.with(|handed| unsafe { handed.take(owner) });
+        self.handed.with(|handed| unsafe { handed.take(Buffer::owner_of(owner)) });
         self.spare.with(|spare| spare.put(buffer));
     }
 
@@ -243,7 +243,7 @@ impl<'a> Call<'a> {
             if !handed.is_empty() {
                 for owner in returned.filter(|owner| *owner != 0 && owner & 1 == 0) {
                     // SAFETY: the result has its count, and compiled code had those in the list.
-                    unsafe { handed.take(owner) };
+                    unsafe { handed.take(Buffer::owner_of(owner)) };
                 }
             }
         });

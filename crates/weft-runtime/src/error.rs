@@ -3,7 +3,7 @@
 use weft_codegen::CodegenError;
 use weft_diag::Span;
 use weft_hal::HalError;
-use weft_ir::ExcClass;
+use weft_ir::{Argument, ExcClass};
 
 /// A failure that is not the program's own exception.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum RuntimeError {
 }
 
 /// An exception raised by compiled code, ready to become a Python object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}: {message}", class.name())]
 pub struct Raised {
     /// The exception class.
@@ -39,6 +39,8 @@ pub struct Raised {
     pub user: Option<u32>,
     /// Its text, in CPython's or NumPy's words.
     pub message: String,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
     /// The user's expression.
     pub span: Span,
     /// The calls of inlined functions that led there, outermost first.

@@ -231,6 +231,7 @@ impl Executable {
             class: site.class,
             user: site.user,
             message: site.message(values),
+            arguments: site.arguments(values),
             span: site.span,
             callers: site.callers.clone(),
             iteration: exc.iteration.max(0),

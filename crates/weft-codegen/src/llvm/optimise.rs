@@ -35,6 +35,9 @@ constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sin
 loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg,loop(loop-reduce))";
 
+/// Native code that is wanted soon and not fast.
+pub(crate) const NATIVE_QUICK: &str = "function(sroa,simplifycfg)";
+
 /// PTX, after linking libdevice: its conditions on the target are decided before everything else.
 pub(crate) const PTX: &str = "globaldce,nvvm-reflect,default<O2>";
 

@@ -1,6 +1,7 @@
 //! Target machines: the host's CPU, NVPTX and SPIR-V.
 
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use llvm_sys::core::{LLVMDisposeMemoryBuffer, LLVMGetBufferSize, LLVMGetBufferStart};
@@ -66,6 +67,20 @@ pub(crate) struct Machine {
     pub(super) triple: CString,
     /// Goes back to [`IDLE`] after use.
     kept: bool,
+    optimised: bool,
+}
+
+/// Whether native code is optimised.
+static OPTIMISES: AtomicBool = AtomicBool::new(true);
+
+/// Whether native code is optimised from now on. Without, code is made in half the time and runs slower.
+pub fn set_optimises(on: bool) {
+    OPTIMISES.store(on, Ordering::Relaxed);
+}
+
+/// Whether native code is optimised.
+pub(crate) fn optimises() -> bool {
+    OPTIMISES.load(Ordering::Relaxed)
 }
 
 /// Machines for the host between uses: describing the CPU to LLVM anew costs a tenth of a compilation. Those for
@@ -89,8 +104,9 @@ impl Machine {
     pub(crate) fn new(kind: &TargetKind) -> Result<Machine> {
         initialise();
         let kept = *kind == TargetKind::Host;
+        let optimised = !kept || optimises();
         let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(machine) = kept.then(idle).flatten() {
+        if let Some(machine) = kept.then(idle).flatten().filter(|machine| machine.optimised == optimised) {
             return Ok(machine);
         }
         let (triple, cpu, features) = match kind {
@@ -117,7 +133,10 @@ impl Machine {
                 triple.as_ptr(),
                 cpu.as_ptr(),
                 features.as_ptr(),
-                LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                match optimised {
+                    true => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                    false => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+                },
                 LLVMRelocMode::LLVMRelocPIC,
                 LLVMCodeModel::LLVMCodeModelSmall,
             )
@@ -125,7 +144,7 @@ impl Machine {
         if raw.is_null() {
             return Err(CodegenError::Llvm(format!("no target machine for {triple:?}")));
         }
-        Ok(Machine { raw, triple, kept })
+        Ok(Machine { raw, triple, kept, optimised })
     }
 
     /// The machine's data layout; the caller disposes of it.
@@ -159,8 +178,9 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         let whole = !std::thread::panicking();
-        if self.kept && whole {
-            let machine = Machine { raw: self.raw, triple: std::mem::take(&mut self.triple), kept: true };
+        if self.kept && whole && self.optimised == optimises() {
+            let triple = std::mem::take(&mut self.triple);
+            let machine = Machine { raw: self.raw, triple, kept: true, optimised: self.optimised };
             IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(machine);
             return;
         }

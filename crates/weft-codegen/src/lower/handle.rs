@@ -88,7 +88,7 @@ impl Lowering<'_, '_> {
         let b = &self.b;
         let site = b.load(b.context.int(32), b.bytes_past(record, offset_of!(ExcRecord, site) as u64), 4);
         let mut found = b.int(b.context.int(1), 0);
-        let mut sites = (0u32..).zip(&self.unit.ir.sites).filter(|(_, s)| fits(s.class)).map(|(i, _)| i).peekable();
+        let mut sites = (0u32..).zip(&self.unit.ir.sites).filter(|(_, s)| s.is_a(classes)).map(|(i, _)| i).peekable();
         while let Some(first) = sites.next() {
             let mut last = first;
             while let Some(next) = sites.next_if_eq(&(last + 1)) {

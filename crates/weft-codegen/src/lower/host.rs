@@ -301,12 +301,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
-    /// `mem.view_owner`: borrowed words say that it is a view and not the argument itself.
+    /// `mem.view_owner`: the word says that it is a view and not the array itself. No array has no views.
     pub(crate) fn view_owner(&mut self, data: &OpData) -> Result<()> {
         let b = &self.b;
         let owner = self.operand(data, 0)?;
-        let odd = b.op(Opcode::LLVMAnd, owner, b.i64(1));
-        let v = b.op(Opcode::LLVMOr, owner, b.op(Opcode::LLVMShl, odd, b.i64(VIEW_BIT.into())));
+        let none = b.icmp(IntIs::LLVMIntEQ, owner, b.i64(0));
+        let marked = b.op(Opcode::LLVMOr, owner, b.i64(1 << VIEW_BIT));
+        let v = b.select(none, owner, marked);
         self.define(data, 0, v);
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use crate::backends::Backend;
 use std::cell::RefCell;
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, VIEW_BIT};
 use weft_codegen::{compile_host, load};
 use weft_interp::{Failure, Memory, Pointer, Scalar, Value};
 use weft_ir::{Module, Op, Stage, Type};
@@ -165,6 +165,7 @@ impl Heap {
     }
 
     fn owned(&mut self, owner: u64) -> Option<&mut Block> {
+        let owner = array_of(owner);
         let at = (owner != 0 && owner.is_multiple_of(2)).then(|| owner as usize / 2 - 1)?;
         self.blocks.get_mut(at)
     }
@@ -207,7 +208,7 @@ impl Heap {
     /// Of every block that the program allocated as many owners are left as are among the `owners` returned.
     fn check_released(&self, owners: &[u64]) -> Result<(), Failure> {
         for (i, b) in self.blocks.iter().enumerate().filter(|(_, b)| b.lent.is_none()) {
-            let returned = owners.iter().filter(|&&o| o == Heap::owner(i)).count();
+            let returned = owners.iter().filter(|&&o| array_of(o) == Heap::owner(i)).count();
             if b.count != returned {
                 return Err(Failure::fault(format!("a block of {} bytes has {} owners left", b.len, b.count)));
             }
@@ -253,6 +254,11 @@ unsafe extern "C" fn alloc(ctx: *mut CallCtx, _place: u32, bytes: u64, out: *mut
     let at = heap.blocks.len() - 1;
     *out = [heap.blocks[at].address(), Heap::owner(at)];
     0
+}
+
+/// An owner word without what it says of views.
+fn array_of(owner: u64) -> u64 {
+    owner & !(1 << VIEW_BIT)
 }
 
 unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {

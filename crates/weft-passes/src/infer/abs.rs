@@ -33,6 +33,8 @@ pub(super) enum Abs {
     Caught,
     /// An f-string: literal parts around values.
     Format(Vec<String>, Vec<(Abs, String)>),
+    /// One of several strings: its position among [`super::Found::strings`].
+    Text(ValueId),
     /// `range(lo, hi, step)`.
     Range(Box<[Abs; 3]>),
     /// `lower:upper:step` in an index; absent parts are None.
@@ -111,10 +113,15 @@ pub(super) struct Generator {
     pub scope: super::Scope,
 }
 
+/// Which variable by place, the same in every walk: where it is made, and for one that a function was given, which of those.
+pub(super) type VariableId = (super::Key, usize);
+
 /// A variable by place: cells for the run-time values in it.
 #[derive(Debug)]
 pub(super) struct Cell {
+    pub id: VariableId,
     pub name: String,
+    /// Where its form is noted.
     pub key: super::Key,
     pub ty: Ty,
     /// `ty` with its sizes named.
@@ -170,7 +177,7 @@ impl Infer<'_> {
             Abs::ExceptionClass(e) => format!("the class {}", e.class.name()),
             Abs::Exception(e, _) => e.class.name().into(),
             Abs::Caught => "an exception".into(),
-            Abs::Format(..) => "str".into(),
+            Abs::Format(..) | Abs::Text(_) => "str".into(),
             Abs::Iter(it) => match **it {
                 Iter::Enumerate(..) => "enumerate".into(),
                 Iter::Zip(_) => "zip".into(),

@@ -204,6 +204,12 @@ impl<'r> Infer<'r> {
                 let comma = if dims.len() == 1 { "," } else { "" };
                 format!("({}{comma})", sizes.collect::<Vec<_>>().join(","))
             };
+            if self.can_raise_later() {
+                let (template, shown) = self.shapes_message(tensors);
+                let site = self.site(ExcClass::ValueError, template);
+                let sizes = self.shapes(&shown);
+                self.terminate(Op::Raise { site }, &sizes);
+            }
             let shapes: Vec<String> = shapes.iter().map(shape).collect();
             let message = format!("operands could not be broadcast together with shapes {} ", shapes.join(" "));
             return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
@@ -302,20 +308,8 @@ impl<'r> Infer<'r> {
         if wanted == ty.dims {
             return t;
         }
-        // The message shows every array operand, as NumPy's does, as far as the exception record has room.
-        let mut shown: Vec<ValueId> = vec![];
-        let mut room = Site::MAX_ARGS;
-        let mut template = "operands could not be broadcast together with shapes ".to_string();
-        for a in args.iter().filter_map(|a| self.as_tensor(a)) {
-            let rank = self.tensor(a).map_or(0, TensorType::rank);
-            if rank > room {
-                template.push_str("… ");
-                break;
-            }
-            room -= rank;
-            template.push_str(&format!("{{shape {rank}}} "));
-            shown.push(a);
-        }
+        let arrays: Vec<ValueId> = args.iter().filter_map(|a| self.as_tensor(a)).collect();
+        let (template, shown) = self.shapes_message(&arrays);
         let site = self.site(ExcClass::ValueError, template);
         let mut operands = vec![t];
         operands.extend(shown);
@@ -337,5 +331,24 @@ impl<'r> Infer<'r> {
             }
         }
         refined
+    }
+
+    /// The message that arrays do not broadcast, and the arrays whose sizes it shows: every operand and the output, as
+    /// NumPy's does, as far as the exception record has room.
+    fn shapes_message(&self, arrays: &[ValueId]) -> (String, Vec<ValueId>) {
+        let mut shown: Vec<ValueId> = vec![];
+        let mut room = Site::MAX_ARGS;
+        let mut template = "operands could not be broadcast together with shapes ".to_string();
+        for &a in arrays.iter().chain(&self.output) {
+            let rank = self.tensor(a).map_or(0, TensorType::rank);
+            if rank > room {
+                template.push_str("… ");
+                break;
+            }
+            room -= rank;
+            template.push_str(&format!("{{shape {rank}}} "));
+            shown.push(a);
+        }
+        (template, shown)
     }
 }

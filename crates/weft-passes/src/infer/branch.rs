@@ -89,6 +89,7 @@ impl Infer<'_> {
         }
         if live.is_empty() {
             // Control never comes here. The pending exits of the arms end them; what follows is not walked.
+            self.unreachable();
             return Ok(Some(Flow::Left));
         }
         Ok(None)
@@ -115,7 +116,7 @@ impl Infer<'_> {
 }
 
 /// Whether run-time values are in it.
-fn has_values(a: &Abs) -> bool {
+pub(super) fn has_values(a: &Abs) -> bool {
     match a {
         Abs::Value(_) | Abs::Tagged(..) => true,
         Abs::Tuple(items) => items.iter().any(has_values),

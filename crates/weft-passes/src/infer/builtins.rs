@@ -103,8 +103,7 @@ impl Infer<'_> {
             if k > 0 {
                 template.push_str(&escape(&sep));
             }
-            let a = self.present(a)?;
-            self.show(&a, "", &mut template, &mut values)?;
+            self.show(a, "", &mut template, &mut values)?;
         }
         template.push_str(&escape(&end));
         let site = self.site(ExcClass::Exception, template);

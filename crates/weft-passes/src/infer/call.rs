@@ -241,7 +241,8 @@ impl Infer<'_> {
         let (mut args, mut keywords) = (args.to_vec(), keywords.to_vec());
         let out = args.remove(at);
         keywords.remove(k);
-        let result = self.call_overload(name, overload, &args, &keywords)?;
+        let to = self.as_tensor(&out);
+        let result = self.with_output(to, |s| s.call_overload(name, overload, &args, &keywords))?;
         match self.as_tensor(&out) {
             Some(to) => {
                 self.assign_result(short(name), to, &result)?;

@@ -74,7 +74,7 @@ impl Infer<'_> {
         // Library functions are not the user's: what they raise is raised by the call of them.
         let users = self.frames.iter().filter(|f| matches!(f.scope, Scope::User(_)));
         let callers = users.map(|f| f.called_at).filter(|s| s.is_known()).collect();
-        self.sites.push(Site { class, template: template.into(), span: self.span, user: None, callers });
+        self.sites.push(Site { class, template: template.into(), span: self.span, user: None, also: vec![], callers });
         (self.sites.len() - 1) as u32
     }
 

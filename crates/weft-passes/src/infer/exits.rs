@@ -5,6 +5,7 @@
 
 use super::Infer;
 use super::abs::Abs;
+use super::branch::has_values;
 use super::join::Ty;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::{Op, RegionId, Type, ValueId};
@@ -138,7 +139,12 @@ impl Infer<'_> {
     /// For each value, whether all exits bring the same one, and it is known outside: constants and the like.
     fn same_everywhere(&self, exits: &[Pending]) -> Vec<Option<Abs>> {
         let count = exits.first().map_or(0, |e| e.values.len());
-        let known = |a: &Abs| matches!(a, Abs::Const(_) | Abs::Function(_) | Abs::UserFunction(_) | Abs::Closure(_));
+        let known = |a: &Abs| match a {
+            Abs::Const(_) | Abs::Function(_) | Abs::UserFunction(_) => true,
+            // What it captured may have been made inside.
+            Abs::Closure(c) => !c.0.operands.iter().any(has_values),
+            _ => false,
+        };
         (0..count)
             .map(|k| {
                 let first = &exits[0].values[k];
@@ -155,11 +161,12 @@ impl Infer<'_> {
         forms: &[Ty],
         regions: &[RegionId],
     ) -> Result<Vec<Abs>, Diagnostic> {
+        self.outlast(forms)?;
         let mut types: Vec<Type> = vec![];
         forms.iter().for_each(|ty| self.leaf_types(ty, &mut types));
         let id = self.builder().op(op, operands, &types, regions);
         let mut results = self.out.op(id).results.iter().copied();
-        let made: Option<Vec<Abs>> = forms.iter().map(|ty| Self::rebuild(ty, &mut results)).collect();
+        let made: Option<Vec<Abs>> = forms.iter().map(|ty| self.rebuild(ty, &mut results)).collect();
         made.ok_or_else(|| self.internal("results of a structured op"))
     }
 
@@ -169,6 +176,7 @@ impl Infer<'_> {
         let here = self.region;
         self.out.regions[here.index()].ops.extend(ops);
         self.facts.moved(region, here);
+        self.variables.values_mut().filter(|made| made.region == region).for_each(|made| made.region = here);
         // Exits from inside stand one level less deep.
         let frames = self.frames.iter_mut();
         let lists = frames.flat_map(|f| {

@@ -1,14 +1,15 @@
 //! Functions of the user's: arguments are bound to parameters, and the body is walked where it is called.
 
-use super::abs::{Abs, Closure, Exc, Shared};
+use super::abs::{Abs, Cell, Closure, Exc, Shared, VariableId};
 use super::join::Ty;
+use super::variables::Made;
 use super::walk::{Flow, Frame, Here};
 use super::{Infer, Scope};
 use crate::py::{ParamKind, PyParam};
 use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
-use weft_ir::{Func, Op, Type};
+use weft_ir::{Func, Op, Type, ValueId};
 
 /// Functions inside each other that are inlined at most.
 const MAX_DEPTH: usize = 64;
@@ -16,10 +17,21 @@ const MAX_DEPTH: usize = 64;
 /// A function that calls itself, for arguments of these forms.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
+    /// The variables by place of functions among the arguments; they are passed by place, before the arguments.
+    pub variables: Vec<Passed>,
     pub arguments: Vec<Ty>,
     /// What it returns, as far as is known.
     pub returns: Option<Ty>,
     pub name: String,
+}
+
+/// A variable by place that a function is given.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Passed {
+    pub id: VariableId,
+    pub name: String,
+    pub key: super::Key,
+    pub ty: Ty,
 }
 
 impl Infer<'_> {
@@ -134,9 +146,12 @@ impl Infer<'_> {
         defaults: Vec<Abs>,
     ) -> Result<Abs, Diagnostic> {
         let identity = Arc::as_ptr(py) as usize;
-        let arguments: Vec<Ty> = args.iter().map(|a| self.passed_form(a)).collect();
+        let arguments: Vec<Ty> = args.iter().map(|a| general(&self.ty_of(a))).collect();
+        let given = self.given_variables(&arguments)?;
+        let (variables, arguments) = self.passed(&given, &arguments);
         let all = self.found.recursive.get(&identity);
-        let instance = all.and_then(|all| all.iter().find(|i| self.alike(&i.arguments, &arguments))).cloned();
+        let fits = |i: &&Instance| i.variables == variables && self.alike(&i.arguments, &arguments);
+        let instance = all.and_then(|all| all.iter().find(fits)).cloned();
         if let Some(i) = &instance {
             for (x, y) in i.arguments.iter().zip(&arguments) {
                 self.join(x, y)?;
@@ -152,7 +167,7 @@ impl Infer<'_> {
                         .help("convert its arguments to one type before the call"));
                 }
                 let name = format!("{}.{count}", py.func.name);
-                let new = Instance { arguments: arguments.clone(), returns: None, name };
+                let new = Instance { variables, arguments: arguments.clone(), returns: None, name };
                 self.found.recursive.entry(identity).or_default().push(new.clone());
                 new
             }
@@ -160,7 +175,7 @@ impl Infer<'_> {
         if !self.funcs.iter().any(|f| f.name == instance.name) && !self.compiling.contains(&instance.name) {
             self.compile_instance(py, &instance, scope, defaults)?;
         }
-        let mut operands = vec![];
+        let mut operands: Vec<ValueId> = given.iter().flat_map(|cell| cell.0.leaves.iter().copied()).collect();
         for (a, ty) in args.iter().zip(&instance.arguments) {
             let form = self.instantiate(ty);
             self.flatten(a, &form, &mut operands)?;
@@ -197,7 +212,9 @@ impl Infer<'_> {
         // Lists made in it are of the same sites from wherever it is first called.
         let path = std::mem::replace(&mut self.path, instance.name.bytes().map(u32::from).collect());
         let sinks = std::mem::take(&mut self.sinks);
+        let variables = std::mem::take(&mut self.variables);
         (self.region, self.level) = (self.out.body, 0);
+        instance.variables.iter().for_each(|passed| self.take_variable(passed));
         let forms: Vec<Ty> = instance.arguments.iter().map(|ty| self.instantiate(ty)).collect();
         let body = self.out.body;
         let args = self.region_values(body, &forms)?;
@@ -212,6 +229,11 @@ impl Infer<'_> {
         }
         let joined = self.join_exits(None, returns.iter()).map_err(|d| self.returns_clash(&returns, d))?;
         let returned = joined.first().map(general);
+        let mut ids = vec![];
+        returned.iter().for_each(|ty| Self::variables_of(ty, &mut ids));
+        if !ids.is_empty() {
+            return Err(self.refuse("a recursive function that returns a function with variables is not supported"));
+        }
         let identity = Arc::as_ptr(py) as usize;
         let all = self.found.recursive.entry(identity).or_default();
         let Some(entry) = all.iter_mut().find(|i| i.name == instance.name) else {
@@ -249,23 +271,72 @@ impl Infer<'_> {
         self.open = open;
         self.path = path;
         self.sinks = sinks;
+        self.variables = variables;
         self.compiling.pop();
         Ok(())
     }
 
-    /// The form of an argument of a function that is called: variables by place are passed by place.
-    fn passed_form(&self, a: &Abs) -> Ty {
-        match a {
-            Abs::Cell(cell) => {
-                let types = cell.0.leaves.iter().map(|&v| self.out.ty(v).clone()).collect();
-                Ty::Cell(cell.0.name.clone(), cell.0.key, Box::new((general(&cell.0.ty), general(&cell.0.form))), types)
+    /// The variables by place that arguments of these forms bring along, also by way of what such variables hold. No
+    /// size of what they hold stays known: the function may put anything there.
+    fn given_variables(&mut self, arguments: &[Ty]) -> Result<Vec<Shared<Cell>>, Diagnostic> {
+        let mut ids = vec![];
+        for ty in arguments {
+            if let Ty::List(site) = ty {
+                self.item_form(*site).iter().for_each(|item| Self::variables_of(item, &mut ids));
+                if !ids.is_empty() {
+                    return Err(
+                        self.refuse("a list of functions as an argument of a recursive function is not supported")
+                    );
+                }
             }
-            Abs::Closure(c) => {
-                let operands = c.0.operands.iter().map(|a| self.passed_form(a)).collect();
-                Ty::Closure(Shared(c.0.py.clone()), c.0.scope.clone(), operands)
-            }
-            a => general(&self.ty_of(a)),
         }
+        arguments.iter().for_each(|ty| Self::variables_of(ty, &mut ids));
+        let mut given: Vec<Shared<Cell>> = vec![];
+        while !ids.is_empty() {
+            let id = ids.remove(0);
+            if given.iter().any(|cell| cell.0.id == id) {
+                continue;
+            }
+            let Some(made) = self.variables.get(&id) else { return Err(self.internal("a variable that is gone")) };
+            let cell = made.cell.clone();
+            let ty = general(&cell.0.ty);
+            if ty != cell.0.ty {
+                self.found.forms.insert(cell.0.key, vec![ty]);
+                return Err(self.restart());
+            }
+            Self::variables_of(&ty, &mut ids);
+            given.push(cell);
+        }
+        Ok(given)
+    }
+
+    /// Variables and arguments as the function that gets them knows them.
+    fn passed(&self, given: &[Shared<Cell>], arguments: &[Ty]) -> (Vec<Passed>, Vec<Ty>) {
+        let renamed = |id: VariableId| match given.iter().position(|cell| cell.0.id == id) {
+            Some(k) => (id.0, k + 1),
+            None => id,
+        };
+        let passed = |cell: &Shared<Cell>| {
+            let cell = &cell.0;
+            Passed { id: renamed(cell.id), name: cell.name.clone(), key: cell.key, ty: rename(&cell.ty, &renamed) }
+        };
+        (given.iter().map(passed).collect(), arguments.iter().map(|ty| rename(ty, &renamed)).collect())
+    }
+
+    /// A variable by place that the function being emitted is given.
+    fn take_variable(&mut self, passed: &Passed) {
+        let form = self.instantiate(&passed.ty);
+        let (mut types, mut leaves) = (vec![], vec![]);
+        self.leaf_types(&form, &mut types);
+        let body = self.out.body;
+        for ty in types {
+            let leaf = self.out.new_value(Type::Cell(Arc::new(ty)));
+            self.out.regions[body.index()].args.push(leaf);
+            leaves.push(leaf);
+        }
+        let Passed { id, name, key, ty } = passed.clone();
+        let cell = Shared(Arc::new(Cell { id, name, key, ty, form, leaves }));
+        self.variables.insert(id, Made { cell, region: body });
     }
 
     /// Arguments in the order of the parameters, by Python's rules and with its messages.
@@ -349,7 +420,7 @@ impl Infer<'_> {
     /// Python's classes of a value, the most special first, by canonical name.
     pub(super) fn classes_of(&self, x: &Abs) -> Vec<String> {
         let names: &[&str] = match x {
-            Abs::Const(Const::Str(_)) | Abs::Format(..) => &["builtins.str"],
+            Abs::Const(Const::Str(_)) | Abs::Format(..) | Abs::Text(_) => &["builtins.str"],
             Abs::Tuple(_) => &["builtins.tuple"],
             Abs::Exception(Exc { .. }, _) | Abs::Caught => &["builtins.BaseException"],
             _ if self.as_list(x).is_some() => &["builtins.list"],
@@ -384,6 +455,21 @@ pub(super) fn general(ty: &Ty) -> Ty {
         Ty::Tuple(items) => Ty::Tuple(items.iter().map(general).collect()),
         Ty::Range(bounds) => Ty::Range(bounds.iter().map(general).collect()),
         Ty::Tagged(absent, inner) => Ty::Tagged(absent.clone(), Box::new(general(inner))),
+        Ty::Closure(f, scope, operands) => {
+            Ty::Closure(f.clone(), scope.clone(), operands.iter().map(general).collect())
+        }
         other => other.clone(),
+    }
+}
+
+/// The form with its variables called by other names.
+fn rename(ty: &Ty, renamed: &dyn Fn(VariableId) -> VariableId) -> Ty {
+    let all = |types: &[Ty]| types.iter().map(|t| rename(t, renamed)).collect();
+    match ty {
+        Ty::Variable(id) => Ty::Variable(renamed(*id)),
+        Ty::Tuple(items) => Ty::Tuple(all(items)),
+        Ty::Tagged(absent, inner) => Ty::Tagged(absent.clone(), Box::new(rename(inner, renamed))),
+        Ty::Closure(f, scope, operands) => Ty::Closure(f.clone(), scope.clone(), all(operands)),
+        Ty::Leaf(_) | Ty::Text | Ty::Fixed(_) | Ty::List(_) | Ty::Range(_) => ty.clone(),
     }
 }

@@ -4,11 +4,11 @@
 //! known at compile time. `if` results, loop-carried names, cells and results of functions pass through here.
 
 use super::Infer;
-use super::abs::{Abs, Absent, Cell, Closure, Shared};
+use super::abs::{Abs, Absent, Closure, Shared, VariableId};
 use crate::py::PyFunction;
 use std::sync::Arc;
 use weft_diag::Diagnostic;
-use weft_ir::attr::Const;
+use weft_ir::attr::{BinOp, Const};
 use weft_ir::rules::{promote, promote_weak};
 use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId, Weak};
 
@@ -17,6 +17,8 @@ use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId, Weak}
 pub(super) enum Ty {
     /// One run-time value. Sizes that differ between paths are [`ANY`].
     Leaf(Type),
+    /// One of several strings: one run-time value.
+    Text,
     /// The same on all paths, known now.
     Fixed(Abs),
     /// A tuple of these.
@@ -29,8 +31,8 @@ pub(super) enum Ty {
     Range(Vec<Ty>),
     /// A nested function, with the forms of what it captured and of its defaults.
     Closure(Shared<PyFunction>, super::Scope, Vec<Ty>),
-    /// A variable by place, as an argument: its name and key, what it holds, and the types of its cells.
-    Cell(String, super::Key, Box<(Ty, Ty)>, Vec<Type>),
+    /// A variable by place: the same on all paths.
+    Variable(VariableId),
 }
 
 /// A size that the paths do not agree on.
@@ -51,6 +53,8 @@ impl Infer<'_> {
                 let operands = c.0.operands.iter().map(|a| self.ty_of(a)).collect();
                 Ty::Closure(Shared(c.0.py.clone()), c.0.scope.clone(), operands)
             }
+            Abs::Cell(cell) => Ty::Variable(cell.0.id),
+            Abs::Text(_) => Ty::Text,
             other => Ty::Fixed(other.clone()),
         }
     }
@@ -84,6 +88,9 @@ impl Infer<'_> {
             (Ty::Tagged(Absent::None, x), other) | (other, Ty::Tagged(Absent::None, x)) => {
                 Ty::Tagged(Absent::None, Box::new(self.join(x, other)?))
             }
+            (Ty::Text | Ty::Fixed(Abs::Const(Const::Str(_))), Ty::Text | Ty::Fixed(Abs::Const(Const::Str(_)))) => {
+                Ty::Text
+            }
             (Ty::List(x), Ty::List(y)) => Ty::List(self.unify(*x, *y)?),
             (Ty::Tuple(x), Ty::Tuple(y)) if x.len() == y.len() => {
                 let items = x.iter().zip(y).map(|(x, y)| self.join(x, y));
@@ -109,6 +116,7 @@ impl Infer<'_> {
     pub(super) fn describe_ty(&self, ty: &Ty) -> String {
         match ty {
             Ty::Leaf(t) => t.user_name(),
+            Ty::Text => "str".into(),
             Ty::Fixed(a) => self.describe(a),
             Ty::List(site) => match self.item_form(*site) {
                 Some(item) => format!("list[{}]", self.describe_ty(&item)),
@@ -119,7 +127,10 @@ impl Infer<'_> {
             }
             Ty::Tagged(Absent::None, t) => format!("{} or None", self.describe_ty(t)),
             Ty::Tagged(Absent::Unbound(_), t) => self.describe_ty(t),
-            Ty::Cell(name, ..) => format!("the variable {name}"),
+            Ty::Variable(id) => match self.variables.get(id) {
+                Some(made) => format!("the variable {}", made.cell.0.name),
+                None => "a variable".into(),
+            },
             Ty::Range(_) => "range".into(),
             Ty::Closure(..) => "a function".into(),
         }
@@ -193,12 +204,24 @@ impl Infer<'_> {
         }
     }
 
+    /// The variables by place that functions in a form have.
+    pub(super) fn variables_of(ty: &Ty, out: &mut Vec<VariableId>) {
+        match ty {
+            Ty::Variable(id) => out.push(*id),
+            Ty::Tuple(all) | Ty::Range(all) | Ty::Closure(.., all) => {
+                all.iter().for_each(|t| Self::variables_of(t, out));
+            }
+            Ty::Tagged(_, inner) => Self::variables_of(inner, out),
+            Ty::Leaf(_) | Ty::Text | Ty::Fixed(_) | Ty::List(_) => {}
+        }
+    }
+
     /// Types of the run-time values of a form, in order.
     pub(super) fn leaf_types(&self, ty: &Ty, out: &mut Vec<Type>) {
         match ty {
             Ty::Leaf(t) => out.push(t.clone()),
-            Ty::Fixed(_) => {}
-            Ty::Cell(.., types) => out.extend(types.iter().cloned()),
+            Ty::Text => out.push(Type::PYINT),
+            Ty::Fixed(_) | Ty::Variable(_) => {}
             Ty::Range(all) | Ty::Closure(.., all) => all.iter().for_each(|t| self.leaf_types(t, out)),
             Ty::List(site) => out.push(self.list_type(*site)),
             Ty::Tuple(items) => items.iter().for_each(|t| self.leaf_types(t, out)),
@@ -213,7 +236,8 @@ impl Infer<'_> {
     pub(super) fn flatten(&mut self, a: &Abs, ty: &Ty, out: &mut Vec<ValueId>) -> Result<(), Diagnostic> {
         match ty {
             Ty::Leaf(t) => out.push(self.coerce(a, t)?),
-            Ty::Fixed(_) => {}
+            Ty::Text => out.push(self.text_position(a)?),
+            Ty::Fixed(_) | Ty::Variable(_) => {}
             Ty::Range(all) => match a {
                 Abs::Range(bounds) => {
                     for (a, t) in bounds.iter().zip(all) {
@@ -229,10 +253,6 @@ impl Infer<'_> {
                     }
                 }
                 other => return Err(self.no_join(&self.describe(other), &self.describe_ty(ty))),
-            },
-            Ty::Cell(..) => match a {
-                Abs::Cell(cell) => out.extend(&cell.0.leaves),
-                _ => return Err(self.internal("no variable to pass")),
             },
             Ty::List(site) => match a {
                 Abs::List(v, other) => {
@@ -270,7 +290,7 @@ impl Infer<'_> {
     }
 
     /// Values that nobody looks at.
-    fn stand_ins(&mut self, ty: &Ty, out: &mut Vec<ValueId>) {
+    pub(super) fn stand_ins(&mut self, ty: &Ty, out: &mut Vec<ValueId>) {
         let mut types = vec![];
         self.leaf_types(ty, &mut types);
         for t in types {
@@ -292,28 +312,25 @@ impl Infer<'_> {
     }
 
     /// The abstract value of a form with these run-time values.
-    pub(super) fn rebuild(ty: &Ty, values: &mut impl Iterator<Item = ValueId>) -> Option<Abs> {
+    pub(super) fn rebuild(&self, ty: &Ty, values: &mut impl Iterator<Item = ValueId>) -> Option<Abs> {
         Some(match ty {
             Ty::Leaf(_) => Abs::Value(values.next()?),
+            Ty::Text => Abs::Text(values.next()?),
             Ty::Fixed(a) => a.clone(),
             Ty::Range(all) => {
-                let bounds: Vec<Abs> = all.iter().map(|t| Self::rebuild(t, values)).collect::<Option<_>>()?;
+                let bounds: Vec<Abs> = all.iter().map(|t| self.rebuild(t, values)).collect::<Option<_>>()?;
                 Abs::Range(Box::new(bounds.try_into().ok()?))
             }
             Ty::Closure(f, scope, all) => {
-                let operands = all.iter().map(|t| Self::rebuild(t, values)).collect::<Option<_>>()?;
+                let operands = all.iter().map(|t| self.rebuild(t, values)).collect::<Option<_>>()?;
                 Abs::Closure(Shared(Arc::new(Closure { py: f.0.clone(), operands, scope: scope.clone() })))
             }
-            Ty::Cell(name, key, held, types) => {
-                let leaves = types.iter().map(|_| values.next()).collect::<Option<Vec<_>>>()?;
-                let (ty, form) = (held.0.clone(), held.1.clone());
-                Abs::Cell(Shared(Arc::new(Cell { name: name.clone(), key: *key, ty, form, leaves })))
-            }
+            Ty::Variable(id) => Abs::Cell(self.variables.get(id)?.cell.clone()),
             Ty::List(site) => Abs::List(values.next()?, *site),
-            Ty::Tuple(items) => Abs::Tuple(items.iter().map(|t| Self::rebuild(t, values)).collect::<Option<_>>()?),
+            Ty::Tuple(items) => Abs::Tuple(items.iter().map(|t| self.rebuild(t, values)).collect::<Option<_>>()?),
             Ty::Tagged(absent, inner) => {
                 let flag = values.next()?;
-                Abs::Tagged(absent.clone(), flag, Box::new(Self::rebuild(inner, values)?))
+                Abs::Tagged(absent.clone(), flag, Box::new(self.rebuild(inner, values)?))
             }
         })
     }
@@ -334,12 +351,78 @@ impl Infer<'_> {
 
     /// The value itself where it is there; raises where it is not, as Python would when it is used.
     pub(super) fn present(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
+        self.present_or(a, ExcClass::TypeError, "unsupported operand type: 'NoneType'")
+    }
+
+    /// The value itself where it is there; raises this where it is None.
+    pub(super) fn present_or(&mut self, a: &Abs, class: ExcClass, message: &str) -> Result<Abs, Diagnostic> {
         match self.assigned(a)? {
             Abs::Tagged(Absent::None, flag, inner) => {
-                self.raise_unless(flag, ExcClass::TypeError, "unsupported operand type: 'NoneType'");
-                self.present(&inner)
+                self.raise_unless(flag, class, message);
+                self.present_or(&inner, class, message)
             }
             other => Ok(other),
+        }
+    }
+
+    /// The operands of `a op b`, or of `a op= b`; raises as Python does where one is None.
+    pub(super) fn present_operands(
+        &mut self,
+        op: BinOp,
+        inplace: bool,
+        a: &Abs,
+        b: &Abs,
+    ) -> Result<(Abs, Abs), Diagnostic> {
+        let python = [a, b].iter().all(|x| self.as_weak(self.inner(x)).is_some());
+        let op = match (op, inplace && python) {
+            (BinOp::Pow, false) => "** or pow()".into(),
+            (op, false) => op.text().to_string(),
+            (op, true) => format!("{}=", op.text()),
+        };
+        self.both_present(a, b, |a, b| format!("unsupported operand type(s) for {op}: '{a}' and '{b}'"))
+    }
+
+    /// Two operands; where one is None, raises TypeError with a message about the names of their classes.
+    pub(super) fn both_present(
+        &mut self,
+        a: &Abs,
+        b: &Abs,
+        message: impl Fn(&str, &str) -> String,
+    ) -> Result<(Abs, Abs), Diagnostic> {
+        let (a, b) = (self.assigned(a)?, self.assigned(b)?);
+        let none = "NoneType";
+        if let (Abs::Tagged(Absent::None, x, _), Abs::Tagged(Absent::None, y, _)) = (&a, &b) {
+            let any = self.emit(Op::Or, &[*x, *y], Type::PYBOOL);
+            self.raise_unless(any, ExcClass::TypeError, &message(none, none));
+        }
+        let (of_a, of_b) = (self.operand_name(self.inner(&a)), self.operand_name(self.inner(&b)));
+        let a = self.present_or(&a, ExcClass::TypeError, &message(none, of_b))?;
+        let b = self.present_or(&b, ExcClass::TypeError, &message(of_a, none))?;
+        Ok((a, b))
+    }
+
+    /// What a value is where it is not None.
+    fn inner<'a>(&self, a: &'a Abs) -> &'a Abs {
+        match a {
+            Abs::Tagged(_, _, inner) => self.inner(inner),
+            a => a,
+        }
+    }
+
+    /// The class that messages about operands name: NumPy hands its numbers to Python's operators as Python's.
+    fn operand_name(&self, a: &Abs) -> &'static str {
+        match a {
+            Abs::Const(Const::None) => "NoneType",
+            Abs::Const(Const::Str(_)) | Abs::Format(..) | Abs::Text(_) => "str",
+            Abs::Tuple(_) => "tuple",
+            Abs::List(..) => "list",
+            a => match self.type_of(a).map(|t| t.as_tensor().map(|t| t.dtype).or(t.scalar_dtype())) {
+                Some(Some(DType::Bool)) => "bool",
+                Some(Some(d)) if d.is_int() => "int",
+                Some(Some(d)) if d.is_complex() => "complex",
+                Some(Some(_)) => "float",
+                _ => "object",
+            },
         }
     }
 

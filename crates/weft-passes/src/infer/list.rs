@@ -102,13 +102,14 @@ impl Infer<'_> {
             }
             Ty::Tuple(items) => items.iter().any(|t| self.mentions(t, site)),
             Ty::Tagged(_, inner) => self.mentions(inner, site),
-            Ty::Leaf(_) | Ty::Fixed(_) | Ty::Cell(..) | Ty::Range(_) | Ty::Closure(..) => false,
+            Ty::Leaf(_) | Ty::Text | Ty::Fixed(_) | Ty::Variable(_) | Ty::Range(_) | Ty::Closure(..) => false,
         }
     }
 
     /// Makes items of this form possible in the lists of a site.
     fn admit(&mut self, site: u32, item: &Ty) -> Result<(), Diagnostic> {
         let item = super::function::general(item);
+        self.lasting_variables(&item)?;
         let known = self.item_form(site);
         let joined = match &known {
             None => item,
@@ -270,7 +271,7 @@ impl Infer<'_> {
         let at = self.pyint(at)?;
         let op = self.builder().op(Op::ListGet, &[v, at], &types, &[]);
         let mut values = self.out.op(op).results.iter().copied();
-        Self::rebuild(&form, &mut values).ok_or_else(|| self.internal("an item of a list"))
+        self.rebuild(&form, &mut values).ok_or_else(|| self.internal("an item of a list"))
     }
 
     /// Replaces the item at a position that is known to be one.

@@ -57,7 +57,7 @@ pub use resolver::{FunctionRef, Param, Resolved, Resolver, UserFunction};
 
 use crate::py::PyFunction;
 use abs::Abs;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::Const;
@@ -93,8 +93,22 @@ pub enum Returns {
     Optional(Box<Returns>),
     /// A constant; consumes nothing.
     Const(Const),
+    /// One of these strings: the next result is its position.
+    Text(Vec<String>),
     /// A list: the next result is one. Each item consumes values of the list's type as results are.
     List(Box<Returns>),
+}
+
+impl Returns {
+    /// Says which strings there are, when all are known.
+    fn name_strings(&mut self, strings: &[String]) {
+        match self {
+            Returns::Text(names) => *names = strings.to_vec(),
+            Returns::Tuple(parts) => parts.iter_mut().for_each(|part| part.name_strings(strings)),
+            Returns::Optional(inner) | Returns::List(inner) => inner.name_strings(strings),
+            Returns::Nothing | Returns::One | Returns::Const(_) => {}
+        }
+    }
 }
 
 /// What [`run`] makes.
@@ -157,10 +171,22 @@ pub fn run_with(
         match infer.entry(py, args.clone()) {
             Err(_) if infer.restarts => found = infer.found,
             Err(d) => return Err(d),
-            Ok(returns) => {
+            Ok(mut returns) => {
                 let mut lists = vec![];
                 for a in &args {
                     infer.list_arguments(a, &mut lists)?;
+                }
+                let strings = infer.found.strings;
+                returns.name_strings(&strings);
+                lists.iter_mut().for_each(|(_, list): &mut (usize, Returns)| list.name_strings(&strings));
+                let texts = strings.iter().map(|s| weft_ir::show::escaped(s)).collect::<Vec<_>>().join(",");
+                for site in &mut infer.sites {
+                    for (slot, filled) in [("s}", "s "), ("s!r}", "s!r ")] {
+                        for mark in ["{", "{?", "{=", "{=?"] {
+                            let (slot, filled) = (format!("{mark}{slot}"), format!("{mark}{filled}{texts}}}"));
+                            site.template = site.template.replace(&slot, &filled);
+                        }
+                    }
                 }
                 let mut funcs = vec![infer.out];
                 funcs.extend(infer.funcs);
@@ -211,6 +237,8 @@ struct Infer<'r> {
     ranges: HashMap<ValueId, (i128, i128)>,
     /// Tensors that were found to have better sizes, and the value that says so.
     refined: HashMap<ValueId, ValueId>,
+    /// The array that the operation being typed writes to: it is part of the message where shapes do not fit.
+    output: Option<ValueId>,
     /// What is known of sizes.
     facts: facts::Facts,
     /// The regions around the one where ops go.
@@ -233,6 +261,8 @@ struct Infer<'r> {
     undecided: u32,
     /// What earlier walks found.
     found: Found,
+    /// Variables by place made so far in the function being emitted, or given to it.
+    variables: HashMap<abs::VariableId, variables::Made>,
     /// Whether the walk has to begin anew.
     restarts: bool,
     /// Names of functions that are being walked into functions of their own.
@@ -259,6 +289,10 @@ struct Found {
     recursive: HashMap<usize, Vec<function::Instance>>,
     /// Lists, by where they are made.
     lists: list::Sites,
+    /// The strings of the program that are told apart at run time.
+    strings: Vec<String>,
+    /// Variables by place that functions take out of the branch or loop that makes them.
+    outlasting: HashSet<abs::VariableId>,
 }
 
 /// Where the global names of a function are looked up.
@@ -308,6 +342,7 @@ impl<'r> Infer<'r> {
             grown: HashMap::new(),
             ranges: HashMap::new(),
             refined: HashMap::new(),
+            output: None,
             facts: facts::Facts::default(),
             open: vec![],
             body: None,
@@ -319,6 +354,7 @@ impl<'r> Infer<'r> {
             collected: vec![],
             undecided: 0,
             found: Found::default(),
+            variables: HashMap::new(),
             restarts: false,
             compiling: vec![],
             funcs: vec![],
@@ -450,6 +486,7 @@ impl<'r> Infer<'r> {
         use join::Ty;
         Ok(match form {
             Ty::Leaf(_) => Returns::One,
+            Ty::Text => Returns::Text(vec![]),
             Ty::Fixed(Abs::Const(Const::None)) => Returns::Nothing,
             Ty::Fixed(Abs::Const(c)) => Returns::Const(c.clone()),
             Ty::Fixed(other) => {
@@ -466,7 +503,7 @@ impl<'r> Infer<'r> {
             })),
             Ty::Tagged(abs::Absent::None, inner) => Returns::Optional(Box::new(self.how_form_returned(inner)?)),
             Ty::Tagged(abs::Absent::Unbound(name), _) => return Err(self.unbound(name)),
-            Ty::Cell(name, ..) => return Err(self.internal(&format!("the variable {name} is returned"))),
+            Ty::Variable(_) => return Err(self.internal("a variable is returned")),
             Ty::Range(_) | Ty::Closure(..) => {
                 let what = self.describe_ty(form);
                 let d = self.refuse(format!("{what} cannot be returned from compiled code"));

@@ -30,7 +30,23 @@ impl Infer<'_> {
     }
 
     fn is_text(&self, a: &Abs) -> bool {
-        matches!(a, Abs::Const(Const::Str(_)) | Abs::Format(..))
+        matches!(a, Abs::Const(Const::Str(_)) | Abs::Format(..) | Abs::Text(_))
+    }
+
+    /// The position of a string among those that are told apart at run time.
+    pub(super) fn text_position(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        match a {
+            Abs::Text(v) => Ok(*v),
+            Abs::Const(Const::Str(text)) => {
+                let known = self.found.strings.iter().position(|s| s == text);
+                let at = known.unwrap_or_else(|| {
+                    self.found.strings.push(text.clone());
+                    self.found.strings.len() - 1
+                });
+                Ok(self.constant(Const::Int(at as i128), Type::PYINT))
+            }
+            other => Err(self.internal(&format!("{} among strings", self.describe(other)))),
+        }
     }
 
     /// `a op b`, if it is about identity or membership, or one of them is no number or array.
@@ -69,7 +85,10 @@ impl Infer<'_> {
                 if op == CmpOp::Eq { Ok(Some(same)) } else { self.logical_not(&same).map(Some) }
             }
             (Abs::Tagged(Absent::None, ..), _) | (_, Abs::Tagged(Absent::None, ..)) => {
-                let (a, b) = (self.present(a)?, self.present(b)?);
+                let text = op.text();
+                let (a, b) = self.both_present(a, b, |a, b| {
+                    format!("'{text}' not supported between instances of '{a}' and '{b}'")
+                })?;
                 self.compare(op, &a, &b).map(Some)
             }
             (Abs::Const(Const::Str(x)), Abs::Const(Const::Str(y))) => known(match op {
@@ -80,6 +99,15 @@ impl Infer<'_> {
                 CmpOp::Gt => x > y,
                 _ => x >= y,
             }),
+            (Abs::Text(_), Abs::Text(_) | Abs::Const(Const::Str(_))) | (Abs::Const(Const::Str(_)), Abs::Text(_)) => {
+                if !equality {
+                    return Err(self
+                        .refuse("the order of strings that are known only at run time is not supported")
+                        .help("compare numbers instead"));
+                }
+                let (x, y) = (self.text_position(a)?, self.text_position(b)?);
+                Ok(Some(Abs::Value(self.test(op, x, y))))
+            }
             // Things of different kinds are never equal; what they are is known.
             (x, y) if equality && (self.sort(x) != Kind::Number || self.sort(y) != Kind::Number) => {
                 if self.as_tensor(x).is_some() || self.as_tensor(y).is_some() {
@@ -98,7 +126,7 @@ impl Infer<'_> {
     fn sort(&self, a: &Abs) -> Kind {
         match a {
             Abs::Const(Const::None) => Kind::None,
-            Abs::Const(Const::Str(_)) => Kind::Str,
+            Abs::Const(Const::Str(_)) | Abs::Text(_) => Kind::Str,
             Abs::Const(Const::Ellipsis) => Kind::Ellipsis,
             Abs::Tuple(_) => Kind::Tuple,
             Abs::List(..) => Kind::List,

@@ -254,6 +254,14 @@ impl Infer<'_> {
             let is = if op == Op::Min { CmpOp::Le } else { CmpOp::Ge };
             return Ok(Abs::Value(self.complex_extremum(is, x, y)));
         }
+        if ty == Type::Num(DType::F16) {
+            // Of two halves that are equal NumPy takes the first, of other floats the second: which zero it is.
+            let first =
+                self.emit(Op::Cmp { is: if op == Op::Min { CmpOp::Le } else { CmpOp::Ge } }, &[x, y], Type::BOOL);
+            let nan = self.emit(Op::Cmp { is: CmpOp::Ne }, &[x, x], Type::BOOL);
+            let first = self.emit(Op::Or, &[first, nan], Type::BOOL);
+            return Ok(Abs::Value(self.emit(Op::Select, &[first, x, y], ty)));
+        }
         Ok(Abs::Value(self.emit(op, &[x, y], ty)))
     }
 

@@ -101,6 +101,11 @@ pub trait Resolver {
         false
     }
 
+    /// The classes that an exception class of the user's is or derives from, by [`ExcClass::number`].
+    fn exception_bases(&self, user: u32) -> Vec<u32> {
+        vec![ExcClass::number(user)]
+    }
+
     /// The function behind a reference.
     ///
     /// # Errors

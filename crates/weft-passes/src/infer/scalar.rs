@@ -334,6 +334,10 @@ impl Infer<'_> {
                 let (there, holds) = (Abs::Value(*flag), self.truth(inner)?);
                 return self.both(&there, &holds);
             }
+            Abs::Text(_) => {
+                let same = self.equals(a, &Abs::Const(Const::Str(String::new())))?;
+                return self.logical_not(&same);
+            }
             Abs::Value(_) => None,
             other if self.as_list(other).is_some() => {
                 let len = self.list_len(other)?;

@@ -84,7 +84,7 @@ impl Infer<'_> {
     }
 
     /// The sizes of arrays, one after the other, for a message.
-    fn shapes(&mut self, arrays: &[ValueId]) -> Vec<ValueId> {
+    pub(super) fn shapes(&mut self, arrays: &[ValueId]) -> Vec<ValueId> {
         let mut sizes = vec![];
         for &t in arrays {
             for axis in 0..self.tensor(t).map_or(0, TensorType::rank) {
@@ -105,11 +105,19 @@ impl Infer<'_> {
         if ty.readonly {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
         }
-        let result = self.binop(op, x, v)?;
+        let result = self.with_output(Some(to), |s| s.binop(op, x, v))?;
         let text = op.text();
         self.assign_result(ufunc_name(op), to, &result)
             .map_err(|d| d.help(format!("write `x = x {text} …`, which makes a new array")))?;
         Ok(x.clone())
+    }
+
+    /// Types an operation whose result goes to this array.
+    pub(super) fn with_output<R>(&mut self, to: Option<ValueId>, operation: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = std::mem::replace(&mut self.output, to);
+        let result = operation(self);
+        self.output = outer;
+        result
     }
 
     /// Writes what a ufunc computed into an array, which must be able to hold it.
@@ -153,14 +161,16 @@ impl Infer<'_> {
             ty.rank(),
             have.len()
         );
-        if have.len() != ty.rank() {
+        let refined = TensorType { dims: ty.dims.clone(), ..self.tensor(from).cloned().unwrap_or(ty.clone()) };
+        let differ = |(a, b): (&Dim, &Dim)| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b);
+        if have.len() != ty.rank() || have.iter().zip(&ty.dims).any(differ) {
             let always = self.constant(Const::Bool(true), Type::PYBOOL);
             let sizes = self.shapes(&[to, from]);
             self.raise_if(always, ExcClass::ValueError, &template, &sizes);
-            return self.broadcast_into(from, to);
+            // Control does not come here.
+            return Ok(self.emit(Op::NtNull, &[], Type::tensor(refined)));
         }
         let site = self.site(ExcClass::ValueError, template);
-        let refined = TensorType { dims: ty.dims.clone(), ..self.tensor(from).cloned().unwrap_or(ty.clone()) };
         Ok(self.emit(Op::NtRefine { site }, &[from, to, from], Type::tensor(refined)))
     }
 }

@@ -7,7 +7,7 @@ use super::join::Ty;
 use super::walk::{Env, Flow, Here};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{BinOp, CmpOp, Const};
-use weft_ir::{Op, OpData, OpId, RegionId, Type, ValueId};
+use weft_ir::{ExcClass, Op, OpData, OpId, RegionId, Type, ValueId};
 
 /// Most items of a tuple that a loop is unrolled for.
 const MAX_UNROLLED: i128 = 256;
@@ -20,7 +20,7 @@ impl Infer<'_> {
         args: Vec<Abs>,
         env: &mut Env,
     ) -> Result<Option<Flow>, Diagnostic> {
-        let iter = self.present(&args[0])?;
+        let iter = self.present_or(&args[0], ExcClass::TypeError, "'NoneType' object is not iterable")?;
         let inits = &args[1..];
         match &iter {
             Abs::Iter(it) => match &**it {
@@ -322,6 +322,7 @@ impl Infer<'_> {
         let key = self.key(op.0);
         let known = self.found.forms.get(&key).cloned();
         let declared = known.unwrap_or_else(|| inits.iter().map(|a| self.ty_of(a)).collect());
+        self.made_before(&declared)?;
         let forms: Vec<Ty> = declared.iter().map(|ty| self.instantiate(ty)).collect();
         let mut values = vec![];
         for (a, ty) in inits.iter().zip(&forms) {

@@ -1,31 +1,116 @@
 //! Variables by place, exceptions, and loops over generators: what passes values through cells.
 
-use super::abs::{Abs, Cell, Exc, Iter, Shared};
+use super::abs::{Abs, Absent, Cell, Exc, Iter, Shared};
+use super::join::Ty;
 use super::turns::bind_results;
 use super::walk::{Env, Flow, Frame, Here};
 use super::{Infer, Sink};
 use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
-use weft_ir::{ExcClass, Op, OpId, Site, Type, ValueId};
+use weft_ir::{ExcClass, Op, OpId, RegionId, Site, Type, ValueId, Weak};
+
+/// A variable by place of the function being emitted.
+pub(super) struct Made {
+    pub cell: Shared<Cell>,
+    /// Where its cells are made.
+    pub region: RegionId,
+}
 
 impl Infer<'_> {
     /// A variable by place. Its form is that of everything ever put into it.
     pub(super) fn new_cell(&mut self, name: &str, init: &Abs) -> Result<Abs, Diagnostic> {
         let key = self.key(u32::MAX);
+        let id = (key, 0);
         let ty = match self.found.forms.get(&key) {
             Some(known) => known[0].clone(),
             None => self.lasting_form(&self.ty_of(init)),
         };
-        let form = self.instantiate(&ty);
-        let mut values = vec![];
-        self.flatten(init, &form, &mut values)?;
         let mut leaves = vec![];
+        let (form, region) = match self.found.outlasting.contains(&id) {
+            true => {
+                let form = self.cells_at_start(&ty, &mut leaves);
+                let mut values = vec![];
+                self.flatten(init, &form, &mut values)?;
+                for (v, &leaf) in values.into_iter().zip(&leaves) {
+                    self.effect(Op::CellSet, &[v, leaf]);
+                }
+                (form, self.out.body)
+            }
+            false => {
+                let form = self.instantiate(&ty);
+                let mut values = vec![];
+                self.flatten(init, &form, &mut values)?;
+                self.cells_of(values, &mut leaves);
+                (form, self.region)
+            }
+        };
+        let cell = Shared(Arc::new(Cell { id, name: name.into(), key, ty, form, leaves }));
+        self.variables.insert(id, Made { cell: cell.clone(), region });
+        Ok(Abs::Cell(cell))
+    }
+
+    fn cells_of(&mut self, values: Vec<ValueId>, leaves: &mut Vec<ValueId>) {
         for v in values {
             let held = Type::Cell(Arc::new(self.out.ty(v).clone()));
             leaves.push(self.emit(Op::CellNew, &[v], held));
         }
-        Ok(Abs::Cell(Shared(Arc::new(Cell { name: name.into(), key, ty, form, leaves }))))
+    }
+
+    /// Cells for something of this form, made where the function begins, which hold nothing yet.
+    fn cells_at_start(&mut self, ty: &Ty, leaves: &mut Vec<ValueId>) -> Ty {
+        let (region, body) = (self.out.new_region(), self.out.body);
+        let form = self.inside(region, |s| {
+            let form = s.instantiate(ty);
+            let mut values = vec![];
+            s.stand_ins(&form, &mut values);
+            s.cells_of(values, leaves);
+            form
+        });
+        let ops = std::mem::take(&mut self.out.regions[region.index()].ops);
+        self.out.regions[body.index()].ops.splice(0..0, ops);
+        self.facts.moved(region, body);
+        form
+    }
+
+    /// Sees to it that the variables of functions that leave a branch or loop are there where control goes on.
+    pub(super) fn outlast(&mut self, forms: &[Ty]) -> Result<(), Diagnostic> {
+        let mut ids = vec![];
+        forms.iter().for_each(|ty| Self::variables_of(ty, &mut ids));
+        for id in ids {
+            let Some(made) = self.variables.get(&id) else { return Err(self.internal("a variable that is gone")) };
+            if made.region != self.region && !self.open.contains(&made.region) {
+                self.found.outlasting.insert(id);
+                return Err(self.restart());
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses lists of functions with variables that may be made more than once: each item would have its own.
+    pub(super) fn lasting_variables(&self, item: &Ty) -> Result<(), Diagnostic> {
+        let mut ids = vec![];
+        Self::variables_of(item, &mut ids);
+        let lasts =
+            |id| self.variables.get(id).is_some_and(|made| made.region == self.out.body && self.compiling.is_empty());
+        match ids.iter().all(lasts) {
+            true => Ok(()),
+            false => Err(self
+                .refuse("a list of functions with variables of their own is not supported")
+                .help("use a tuple of functions")),
+        }
+    }
+
+    /// What a loop carries from turn to turn: each turn would make the variables of these functions anew.
+    pub(super) fn made_before(&self, forms: &[Ty]) -> Result<(), Diagnostic> {
+        let mut ids = vec![];
+        forms.iter().for_each(|ty| Self::variables_of(ty, &mut ids));
+        match ids.iter().all(|id| self.variables.contains_key(id)) {
+            true => Ok(()),
+            false => Err(self
+                .refuse("a function with variables of its own that is made in one turn of a loop and used in a later one is not supported")
+                .help("make the function before the loop")),
+        }
     }
 
     pub(super) fn get_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
@@ -39,6 +124,13 @@ impl Infer<'_> {
         let here = self.lasting_form(&self.ty_of(value));
         let joined = self.join(&cell.ty, &here)?;
         if joined != cell.ty {
+            let mut ids = vec![];
+            Self::variables_of(&joined, &mut ids);
+            if cell.id.1 > 0 && !ids.is_empty() {
+                return Err(
+                    self.refuse("a recursive function that puts a function into a variable around it is not supported")
+                );
+            }
             self.found.forms.insert(cell.key, vec![joined]);
             return Err(self.restart());
         }
@@ -94,11 +186,7 @@ impl Infer<'_> {
             match class {
                 Abs::ExceptionClass(Exc { class, user: None }) => wanted
                     .extend(ExcClass::ALL.iter().enumerate().filter(|(_, c)| c.is_a(class)).map(|(k, _)| k as u32)),
-                Abs::ExceptionClass(_) => {
-                    return Err(self
-                        .refuse("catching an exception class of your own is not supported yet")
-                        .help("catch the built-in class it derives from, or catch it outside"));
-                }
+                Abs::ExceptionClass(Exc { user: Some(user), .. }) => wanted.push(ExcClass::number(user)),
                 other => {
                     let message = "catching classes that do not inherit from BaseException is not allowed";
                     return Err(self.typing(message).label(self.describe(&other)));
@@ -125,22 +213,75 @@ impl Infer<'_> {
         };
         let mut template = String::new();
         let mut values = vec![];
-        match args.as_slice() {
-            [] => {}
-            [one] => self.show(one, "", &mut template, &mut values)?,
-            _ => {
-                return Err(self
-                    .refuse("an exception with several arguments is not supported in compiled code yet")
-                    .help("give it one message: raise ValueError(f\"…\")"));
-            }
-        }
+        self.arguments(&args, &mut template, &mut values)?;
         if values.len() > Site::MAX_ARGS {
             return Err(self.refuse("a message with so many values is not supported"));
         }
         let site = self.site(exc.class, template);
-        self.sites[site as usize].user = exc.user;
+        if let Some(user) = exc.user {
+            self.sites[site as usize].also = self.resolver.exception_bases(user);
+            self.sites[site as usize].user = Some(user);
+        }
         self.terminate(Op::Raise { site }, &values);
         Ok(())
+    }
+
+    /// Adds the arguments of an exception, or the items of a tuple among them.
+    fn arguments(&mut self, args: &[Abs], template: &mut String, values: &mut Vec<ValueId>) -> Result<(), Diagnostic> {
+        for (k, a) in args.iter().enumerate() {
+            if k > 0 {
+                template.push_str("{,}");
+            }
+            match a {
+                Abs::Const(Const::None) => template.push_str("{=None}"),
+                Abs::Const(Const::Bool(b)) => template.push_str(if *b { "{=True}" } else { "{=False}" }),
+                Abs::Const(Const::Int(v)) => template.push_str(&format!("{{={v}}}")),
+                Abs::Tuple(items) => {
+                    template.push_str("{(}");
+                    self.arguments(items, template, values)?;
+                    template.push_str("{)}");
+                }
+                Abs::Const(Const::Str(_)) | Abs::Format(..) => {
+                    template.push_str("{''}");
+                    self.show(a, "", template, values)?;
+                }
+                a => {
+                    let optional = self.optional_slot(a, values);
+                    let a = optional.as_ref().unwrap_or(a);
+                    let kind = match (a, self.type_of(a)) {
+                        (Abs::Text(_), _) => "s",
+                        (_, Some(Type::Py(Weak::Bool))) => "b",
+                        (_, Some(Type::Py(Weak::Int))) => "i",
+                        (_, Some(Type::Py(Weak::Float))) => "f",
+                        (_, Some(Type::Num(d))) if !d.is_complex() => d.numpy_name(),
+                        _ => {
+                            let what = self.describe(a);
+                            return Err(self
+                                .refuse(format!("an exception with {what} among its arguments is not supported yet"))
+                                .help("put what it says into a message: raise ValueError(f\"…\")"));
+                        }
+                    };
+                    template.push_str(&format!("{{={}{kind}}}", if optional.is_some() { "?" } else { "" }));
+                    values.push(self.slot_value(a)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a value may be None, puts down whether it is there, and gives the value.
+    fn optional_slot(&self, a: &Abs, values: &mut Vec<ValueId>) -> Option<Abs> {
+        let Abs::Tagged(Absent::None, flag, inner) = a else { return None };
+        values.push(*flag);
+        Some((**inner).clone())
+    }
+
+    /// What fills a slot.
+    fn slot_value(&mut self, a: &Abs) -> Result<ValueId, Diagnostic> {
+        match a {
+            Abs::Text(v) => Ok(*v),
+            a => self.materialise(a),
+        }
     }
 
     /// Adds a value to a message: text, and slots for what is known at run time only.
@@ -176,6 +317,14 @@ impl Infer<'_> {
                 template.push_str(if items.len() == 1 { ",)" } else { ")" });
             }
             a => {
+                let optional = self.optional_slot(a, values);
+                let may_be_none = if optional.is_some() { "?" } else { "" };
+                let a = optional.as_ref().unwrap_or(a);
+                if let (Abs::Text(v), "" | "!r" | "!s") = (a, spec) {
+                    template.push_str(&format!("{{{may_be_none}s{}}}", if spec == "!r" { spec } else { "" }));
+                    values.push(*v);
+                    return Ok(());
+                }
                 let ty = self.type_of(a).filter(Type::is_scalar);
                 let Some(ty) = ty else {
                     let what = self.describe(a);
@@ -197,7 +346,8 @@ impl Infer<'_> {
                     Type::Num(d) if spec.starts_with("!r") => Some(d.numpy_name()),
                     _ => None,
                 };
-                let slot = format!("{{{kind}{spec}}}");
+                let named = named.filter(|_| optional.is_none());
+                let slot = format!("{{{may_be_none}{kind}{spec}}}");
                 match named {
                     Some(name) => template.push_str(&format!("np.{name}({slot})")),
                     None => template.push_str(&slot),
@@ -260,7 +410,7 @@ impl Infer<'_> {
     }
 
     /// What a cell holds, assigned or not.
-    fn read_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
+    pub(super) fn read_cell(&mut self, cell: &Abs) -> Result<Abs, Diagnostic> {
         let Abs::Cell(cell) = cell else { return Err(self.internal("no cell")) };
         let cell = cell.0.clone();
         // Sizes that differ from one time to the next have symbols of their own each time.
@@ -270,7 +420,7 @@ impl Infer<'_> {
         for (&leaf, ty) in cell.leaves.iter().zip(types) {
             values.push(self.emit(Op::CellGet, &[leaf], ty));
         }
-        Self::rebuild(&form, &mut values.into_iter()).ok_or_else(|| self.internal("a cell"))
+        self.rebuild(&form, &mut values.into_iter()).ok_or_else(|| self.internal("a cell"))
     }
 
     /// Runs a generator: every item goes to the innermost sink.

@@ -7,7 +7,7 @@ use crate::py::PyFunction;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use weft_diag::{Diagnostic, ErrorKind, Span};
-use weft_ir::attr::Const;
+use weft_ir::attr::{Const, UnaryOp};
 use weft_ir::{ExcClass, Op, OpId, RegionId, Type};
 
 /// Abstract value of each `py` value so far.
@@ -53,6 +53,11 @@ impl Frame {
             called_at: Span::NONE,
         }
     }
+
+    /// Whether control may have left before it comes here.
+    fn may_have_left(&self) -> bool {
+        !self.returns.is_empty() || self.targets.iter().any(|t| !t.breaks.is_empty() || !t.continues.is_empty())
+    }
 }
 
 impl Infer<'_> {
@@ -92,7 +97,7 @@ impl Infer<'_> {
             ErrorKind::Unbound => ExcClass::UnboundLocalError,
             _ => return Err(d),
         };
-        if self.undecided == 0 || self.restarts || self.body.is_some() || self.is_kernel() {
+        if !self.can_raise_later() {
             return Err(d);
         }
         let message = match d.kind {
@@ -105,6 +110,12 @@ impl Infer<'_> {
         let site = self.site(class, message);
         self.terminate(Op::Raise { site }, &[]);
         Ok(Some(Flow::Left))
+    }
+
+    /// Whether what surely raises here is raised when control gets here.
+    pub(super) fn can_raise_later(&self) -> bool {
+        let conditional = self.undecided > 0 || self.frames.iter().any(Frame::may_have_left);
+        conditional && !self.restarts && self.body.is_none() && !self.is_kernel()
     }
 
     /// Whether the current region has its terminator: what was emitted last never comes back.
@@ -141,11 +152,12 @@ impl Infer<'_> {
             Op::PyGlobal { path } => self.global(path)?,
             Op::PyUnbound { name } => Abs::Unbound(name.clone()),
             Op::PyAttr { name } => {
-                let x = self.present(&args[0])?;
+                let missing = format!("'NoneType' object has no attribute '{name}'");
+                let x = self.present_or(&args[0], ExcClass::AttributeError, &missing)?;
                 self.attribute(&x, name)?
             }
             Op::PyBinop { op, inplace } => {
-                let (mut a, mut b) = (self.present(&args[0])?, self.present(&args[1])?);
+                let (mut a, mut b) = self.present_operands(*op, *inplace, &args[0], &args[1])?;
                 if self.as_tensor(&a).is_some() && self.as_list(&b).is_some() {
                     b = self.array_from(&b, &Abs::Const(Const::None))?;
                 } else if self.as_list(&a).is_some() && self.as_tensor(&b).is_some() {
@@ -161,7 +173,13 @@ impl Infer<'_> {
                 }
             }
             Op::PyUnary { op } => {
-                let a = self.present(&args[0])?;
+                let a = match op {
+                    UnaryOp::Not => args[0].clone(),
+                    op => {
+                        let missing = format!("bad operand type for unary {}: 'NoneType'", op.text());
+                        self.present_or(&args[0], ExcClass::TypeError, &missing)?
+                    }
+                };
                 self.unary(*op, &a)?
             }
             Op::PyCompare { op } => match self.object_compare(*op, &args[0], &args[1])? {
@@ -176,18 +194,21 @@ impl Infer<'_> {
                 self.at_op(op, |s| s.call(&args[0], &all, keywords))?
             }
             Op::PyIndex => {
-                let x = self.present(&args[0])?;
+                let missing = "'NoneType' object is not subscriptable";
+                let x = self.present_or(&args[0], ExcClass::TypeError, missing)?;
                 self.index(&x, &args[1..])?
             }
             Op::PySetIndex => {
-                let x = self.present(&args[1])?;
+                let missing = "'NoneType' object does not support item assignment";
+                let x = self.present_or(&args[1], ExcClass::TypeError, missing)?;
                 self.set_index(&args[0], &x, &args[2..])?;
                 return Ok(None);
             }
             // What is unbound has raised above.
             Op::PyDelete => return Ok(None),
             Op::PyDelIndex => {
-                let x = self.present(&args[0])?;
+                let missing = "'NoneType' object doesn't support item deletion";
+                let x = self.present_or(&args[0], ExcClass::TypeError, missing)?;
                 if self.as_list(&x).is_none() {
                     return Err(self.typing(format!("{} doesn't support item deletion", self.describe(&x))));
                 }
@@ -216,14 +237,16 @@ impl Infer<'_> {
                 return Ok(None);
             }
             Op::PyUnpack => {
-                let x = self.present(&args[0])?;
+                let missing = "cannot unpack non-iterable NoneType object";
+                let x = self.present_or(&args[0], ExcClass::TypeError, missing)?;
                 for (&r, a) in data.results.iter().zip(self.unpack(&x, data.results.len())?) {
                     env[r.index()] = Some(a);
                 }
                 return Ok(None);
             }
             Op::PyUnpackStar { star } => {
-                let x = self.present(&args[0])?;
+                let missing = "cannot unpack non-iterable NoneType object";
+                let x = self.present_or(&args[0], ExcClass::TypeError, missing)?;
                 let parts = self.unpack_star(&x, *star as usize, data.results.len())?;
                 for (&r, a) in data.results.iter().zip(parts) {
                     env[r.index()] = Some(a);
@@ -268,6 +291,7 @@ impl Infer<'_> {
             Op::PyEmit => return self.emit_item(&args[0]),
             Op::PyCell { name } => self.at_op(op, |s| s.new_cell(name, &args[0]))?,
             Op::PyGet => self.get_cell(&args[0])?,
+            Op::PyTake => self.read_cell(&args[0])?,
             Op::PySet => {
                 self.set_cell(&args[0], &args[1])?;
                 return Ok(None);
@@ -465,7 +489,7 @@ impl Infer<'_> {
             values.push(v);
         }
         let mut values = values.into_iter();
-        let made: Option<Vec<Abs>> = forms.iter().map(|ty| Self::rebuild(ty, &mut values)).collect();
+        let made: Option<Vec<Abs>> = forms.iter().map(|ty| self.rebuild(ty, &mut values)).collect();
         made.ok_or_else(|| self.internal("values of a region"))
     }
 }

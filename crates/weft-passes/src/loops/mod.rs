@@ -58,7 +58,14 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     let uses = |wanted: &dyn Fn(&Op) -> bool| funcs.iter().any(|f| f.ops.iter().any(|o| wanted(&o.op)));
     if uses(&|op| matches!(op, Op::Checked { site, .. } if *site == too_big)) {
         let template = "array is too big; its bytes are more than an int64 can count".into();
-        m.sites.push(Site { class: ExcClass::ValueError, template, span: Span::NONE, user: None, callers: vec![] });
+        m.sites.push(Site {
+            class: ExcClass::ValueError,
+            template,
+            span: Span::NONE,
+            user: None,
+            also: vec![],
+            callers: vec![],
+        });
     }
     if uses(&|op| matches!(op, Op::Call { .. })) {
         m.sites.push(Site::recursion());

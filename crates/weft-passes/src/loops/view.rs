@@ -12,11 +12,8 @@ impl Lower<'_> {
         self.r.src.ty(v).as_tensor().cloned().expect("the verifier has checked that the result is an array")
     }
 
-    /// The owner word of a view of an array. What this function allocated is known to be a block.
+    /// The owner word of a view of an array.
     fn view_owner(&mut self, of: &Array) -> ValueId {
-        if self.allocated.contains(&of.owner) {
-            return of.owner;
-        }
         let owner = self.r.b().value(Op::MemViewOwner, &[of.owner], Type::Owner);
         if let Some(&root) = self.roots.get(&of.owner) {
             self.roots.insert(owner, root);

@@ -41,7 +41,7 @@ fn what_a_try_binds_is_a_cell_and_handlers_leave_a_block() {
             %10 = py.const() <{value=true}>
             yield(%10)
           }
-          %11 = py.get(%x.3)
+          %11 = py.take(%x.3)
           %12 = py.tuple(%11, %ok.4)
           return(%12)
         }
@@ -168,7 +168,7 @@ fn finally_without_jumps() {
           }
           %7 = py.global() <{path="h"}>
           %8 = py.call(%7) <{keywords=[]}>
-          %9 = py.get(%n.2)
+          %9 = py.take(%n.2)
           return(%9)
         }
         "#,
