@@ -692,7 +692,7 @@ class Writer(Idioms):
         """Makes the last `return` give more names: what was computed and is not looked at is not tested."""
         names = [n for n in self.scope.names if n not in self.scope.fixed]
         arrays = [n for n in names if isinstance(self.kind(n), Array)]
-        more = rng.sample(names, min(len(names), 3)) + rng.sample(arrays, min(len(arrays), 3))
+        more = rng.sample(names, min(len(names), 6)) + rng.sample(arrays, min(len(arrays), 4))
         self.lines[-1] = ", ".join([self.lines[-1].rstrip(","), *dict.fromkeys(more)])
 
     def parameter(self, others: dict[str, Kind]) -> Kind:
