@@ -31,7 +31,7 @@ def ways() -> dict[str, object]:
 def whole_programs(options: argparse.Namespace) -> int:
     """Runs `programs/fuzz_programs.py`, in a process of its own; its exit status."""
     script = Path(__file__).parent / "programs" / "fuzz_programs.py"
-    command = [sys.executable, str(script), "--seconds", str(options.seconds), "--seed", str(options.seed)]
+    command = [sys.executable, str(script), "--third", "--seconds", str(options.seconds), "--seed", str(options.seed)]
     flags = [flag for flag in ("keep_going", "coverage") if getattr(options, flag)]
     return subprocess.run([*command, *(f"--{flag.replace('_', '-')}" for flag in flags)]).returncode
 

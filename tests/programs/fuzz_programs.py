@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 # Programs are small: many threads in each of many processes would only be in each other's way.
 os.environ.setdefault("WEFT_NUM_THREADS", "2")
 
+from third import INTERPRETER
 from workers import Hunt
 
 import weft
@@ -40,7 +41,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--third", action="store_true", help="have the reference interpreter run each program as well")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
     parser.add_argument("--optimise", action="store_true", help="optimise what is compiled: a quarter as many programs")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.third and not INTERPRETER.exists():
+        parser.error(f"the reference interpreter is not built: {INTERPRETER.name}, by `make build`")
+    return asked
 
 
 def main() -> int:

@@ -42,6 +42,7 @@ class Writer(Idioms):
         self.loops = 0  # how many loops of this function are around
         self.handling = False
         self.returns = True
+        self.left_early = False  # `f` has a return before its last
         self.left = rng.randint(5, 22)  # statements left to write
 
     def write(self, line: str) -> None:
@@ -405,6 +406,7 @@ class Writer(Idioms):
 
     def early(self, depth: int) -> bool:
         self.used["early return"] += 1
+        self.left_early |= self.scope.outer is None
         if self.chance(0.6):
             self.write(f"if {self.condition(2)}:")
             self.indent += 1
@@ -680,9 +682,18 @@ class Writer(Idioms):
         while self.left > 0:
             self.statement(depth)
         self.give()
+        if not self.left_early:
+            self.also_give(random.Random(seed))
         calls = [self.arguments(parameters) for _ in range(3)]
         text = "\n".join(["import math", "", "import numpy as np", "", *self.lines, ""])
         return Program(seed, text, list(parameters), calls, self.rounds, self.used)
+
+    def also_give(self, rng: random.Random) -> None:
+        """Makes the last `return` give more names: what was computed and is not looked at is not tested."""
+        names = [n for n in self.scope.names if n not in self.scope.fixed]
+        arrays = [n for n in names if isinstance(self.kind(n), Array)]
+        more = rng.sample(names, min(len(names), 6)) + rng.sample(arrays, min(len(arrays), 4))
+        self.lines[-1] = ", ".join([self.lines[-1].rstrip(","), *dict.fromkeys(more)])
 
     def parameter(self, others: dict[str, Kind]) -> Kind:
         roll = self.rng.random()

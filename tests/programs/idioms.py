@@ -26,6 +26,7 @@ class Idioms(Expressions):
         ways += [self.sorted_by, self.complex_numbers, self.ping_pong, self.strings, self.filled, self.product]
         ways += [self.stencil, self.assigned_twice, self.tried_loop, self.scalar_copy, self.finally_return, self.mapped]
         ways += [self.window, self.between, self.turned, self.neighbours, self.emptied, self.picked, self.mixed]
+        ways += [self.zeros]
         way = self.rng.choice(ways)
         before = len(self.lines)
         way()
@@ -465,6 +466,21 @@ class Idioms(Expressions):
         self.keep(less, "bool")
         if kind := result_of(f"{{}} {op} {{}}", first, second):
             self.keep(both, kind)
+
+    def zeros(self) -> None:
+        """Zeros of both signs: equal, and not the same."""
+        kind = self.rng.choice(["pyfloat", "pyfloat", "float64", "float32"])
+        x, y, new = (self.fresh("x") for _ in range(3))
+        signs = self.rng.choice([("0.0", "-0.0"), ("-0.0", "0.0")])
+        values = signs if kind == "pyfloat" else [f"np.{kind}({sign})" for sign in signs]
+        self.write(f"{x}, {y} = {values[0]}, {values[1]}")
+        if self.chance(0.5):
+            self.write(f"if {self.condition(1)}:")
+            self.write(f"    {x} = {self.rng.choice(['-', ''])}{y}")
+        self.write(f"{new} = math.copysign(2.0, {x}) + math.copysign(1.0, {y})")
+        self.keep(x, kind)
+        self.keep(y, kind)
+        self.keep(new, "pyfloat")
 
     def finally_return(self) -> None:
         g, new, q = self.fresh("g"), self.fresh("x"), self.fresh("q")

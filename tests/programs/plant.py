@@ -24,7 +24,7 @@ from compiler_bugs import BUGS
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / "target" / "plant"
 TREE = SCRATCH / "tree"
-SECONDS_TO_SHRINK = 6.0
+SECONDS_TO_SHRINK = 4.0
 
 SWITCH = """
 extern crate self as weft_ir;
