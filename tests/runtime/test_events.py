@@ -146,9 +146,9 @@ def test_signals_end_waits(device):
             # Long enough on any device: half a gigabyte a piece.
             for k in range(200 if q.backend != "native" else 1):
                 q.fill(m, k % 256)
-            killer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGUSR1))
-            killer.start()
+            killer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
             try:
+                killer.start()
                 q.wait()
                 killer.join()
                 time.sleep(0.001)
