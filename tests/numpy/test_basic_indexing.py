@@ -321,3 +321,12 @@ def test_a_view_names_the_same_elements():
     check("def f(a):\n    b = a[::2]\n    c = b + 1\n    b[:] = 0\n    return a + 0, c\n", np.arange(6.0))
     check("def f(a):\n    c = a * 2\n    a[:] = 0\n    return c + a[0]\n", np.arange(6.0))
     check("def f(a):\n    c = a[0] + 0\n    a[0] = 5\n    d = a[0] + 0\n    return c, d\n", np.arange(6.0))
+
+
+# spec: N3
+def test_a_bool_as_the_whole_index():
+    for a in (np.arange(6.0).reshape(2, 3), np.array(3.0), np.zeros(0)):
+        for condition in (np.array(True), np.array(False), np.bool_(True), False):
+            check("def f(a, c):\n    return a[c]\n", a, condition)
+            check("def f(a, c):\n    a[c] = 7\n", a, condition)
+        check("def f(a):\n    b = np.array(4.0)\n    return b[b > 2], b[b < 2]\n", a)

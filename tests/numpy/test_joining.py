@@ -91,3 +91,10 @@ def test_counts():
     i = RNG.integers(0, 9, 30)
     check("def f(a, b):\n    return np.bincount(a), np.bincount(a, b), np.bincount(a, minlength=20)\n", i, np.ones(30))
     check("def f(a):\n    return np.bincount(a)\n", -i)
+
+
+# spec: N3
+def test_where_with_one_argument():
+    for a in (A, V, S):
+        check("def f(a):\n    return np.where(a > 0)\n", a)
+    check("def f(a):\n    return np.where(a > 0, a)\n", A)

@@ -84,6 +84,15 @@ def put(x, ids, v):
         prim.refuse("more than three axes indexed by arrays are not supported yet")
 
 
+def pick_if(x, condition):
+    # A bool as an index is a new axis, with one place or none.
+    return prim.copy(x[None][: 1 if condition else 0])
+
+
+def put_if(x, condition, v):
+    x[None][: 1 if condition else 0] = v
+
+
 def put_mask(x, mask, v):
     # A number into the places of a mask of one axis.
     for j in range(mask.size):

@@ -189,10 +189,18 @@ def maximum(x1, x2):
     return prim.maximum(x1, x2)
 
 
-@overload(np.where)
 @elementwise_array
-def where(condition, x, y):
+def _where(condition, x, y):
     return prim.select(condition, x, y)
+
+
+@overload(np.where)
+def where(condition, x=..., y=..., /):
+    if prim.is_absent(x) and prim.is_absent(y):
+        return np.nonzero(condition)
+    if prim.is_absent(x) or prim.is_absent(y):
+        raise ValueError("either both or neither of x and y should be given")
+    return _where(condition, x, y)
 
 
 @overload(np.tan)

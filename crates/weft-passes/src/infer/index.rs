@@ -135,6 +135,10 @@ impl Infer<'_> {
             return self.call(x, &[slices], &[]);
         }
         let t = self.indexed(x)?;
+        if let Some(condition) = self.only_bool(indices) {
+            let pick = Abs::Function("weft.lib.indexing.pick_if".into());
+            return self.call(&pick, &[x.clone(), condition], &[]);
+        }
         let indices = &self.lists_as_arrays(indices)?[..];
         match self.place(t, indices)? {
             Place::Element(places, wrap) => {
@@ -156,6 +160,22 @@ impl Infer<'_> {
             _ => self.typing(format!("{} cannot be indexed", self.describe(x))),
         };
         self.as_tensor(x).ok_or_else(d)
+    }
+
+    /// The one bool that is the whole index, as a scalar.
+    fn only_bool(&mut self, indices: &[Abs]) -> Option<Abs> {
+        let [index] = indices else { return None };
+        if self.is_kernel() {
+            return None;
+        }
+        match self.type_of(index)? {
+            Type::Py(Weak::Bool) | Type::Num(DType::Bool) => Some(index.clone()),
+            Type::Tensor(t) if t.rank() == 0 && t.dtype == DType::Bool => {
+                let mask = self.as_tensor(index)?;
+                Some(Abs::Value(self.emit(Op::NtItem, &[mask], Type::BOOL)))
+            }
+            _ => None,
+        }
     }
 
     /// What an index of an array names.
@@ -242,6 +262,10 @@ impl Infer<'_> {
             return self.set_index_list(v, x, indices);
         }
         let t = self.indexed(x)?;
+        if let Some(condition) = self.only_bool(indices) {
+            let put = Abs::Function("weft.lib.indexing.put_if".into());
+            return self.call(&put, &[x.clone(), condition, v.clone()], &[]).map(drop);
+        }
         let indices = &self.lists_as_arrays(indices)?[..];
         let v = &if self.as_list(v).is_some() { self.array_from(v, &Abs::Const(Const::None))? } else { v.clone() };
         self.writable(t)?;
