@@ -220,7 +220,7 @@ fn push_one(f: &mut Func, region: RegionId) -> bool {
 
 type Available = HashMap<(&'static str, Vec<ValueId>), Vec<OpId>>;
 
-/// Equal pure scalar ops become one.
+/// Equal pure scalar ops become one. So do checks of an index: one that was made need not be made again.
 pub fn cse(f: &mut Func) {
     let mut map = BTreeMap::new();
     cse_region(f, f.body, &mut Available::new(), &mut map);
@@ -236,7 +236,8 @@ fn cse_region(f: &mut Func, region: RegionId, known: &mut Available, map: &mut B
             }
         }
         let data = f.op(id);
-        if data.op.effects() == weft_ir::ops::Effects::PURE && data.regions.is_empty() && !data.results.is_empty() {
+        let pure = data.op.effects() == weft_ir::ops::Effects::PURE || matches!(data.op, Op::NtIndex { .. });
+        if pure && data.regions.is_empty() && !data.results.is_empty() {
             let key = (data.op.name(), data.operands.to_vec());
             let equal = |&other: &OpId| {
                 let o = f.op(other);
@@ -289,6 +290,7 @@ fn same_attributes(a: &Op, b: &Op) -> bool {
         (Op::Const { value: Const::Complex(a, b) }, Op::Const { value: Const::Complex(x, y) }) => {
             (a.to_bits(), b.to_bits()) == (x.to_bits(), y.to_bits())
         }
+        (Op::NtIndex { wrap, .. }, Op::NtIndex { wrap: other, .. }) => wrap == other,
         _ => a == b,
     }
 }

@@ -111,8 +111,8 @@ impl Lowering<'_, '_> {
             }
         }
         self.b.at_end(next);
-        for k in 0..data.results.len() {
-            let v = self.b.select(condition, values[0][k], values[1][k]);
+        for (k, (&yes, &no)) in values[0].iter().zip(&values[1]).enumerate() {
+            let v = self.b.select(condition, yes, no);
             self.define(data, k, v);
         }
         Ok(true)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::CmpOp;
 use weft_ir::build::machine_type;
-use weft_ir::{DType, Dim, Op, OpId, Type, ValueId};
+use weft_ir::{Builder, DType, Dim, Op, OpId, Type, ValueId};
 
 /// Ops that values pass through.
 pub fn is_flow(op: &Op) -> bool {
@@ -155,19 +155,40 @@ impl Lower<'_> {
         let (index, size) = (self.r.get(data.operands[0]), self.r.get(data.operands[1]));
         let ty = self.r.dst.ty(index).clone();
         let unsigned = if ty == Type::I32 { DType::U32 } else { DType::U64 };
+        let on_host = self.place.is_host() && !self.r.src.kernel;
         let mut b = self.r.b();
         let mut at = index;
-        if wrap {
+        if wrap && !on_host {
             let zero = b.constant(weft_ir::attr::Const::Int(0), ty.clone());
             let negative = b.value(Op::Cmp { is: CmpOp::Lt }, &[index, zero], Type::BOOL);
             let from_end = b.value(Op::Add, &[index, size], ty.clone());
-            at = b.value(Op::Select, &[negative, from_end, index], ty);
+            at = b.value(Op::Select, &[negative, from_end, index], ty.clone());
         }
-        let (have, most) = (b.cast(at, Type::Num(unsigned)), b.cast(size, Type::Num(unsigned)));
-        let outside = b.value(Op::Cmp { is: CmpOp::Ge }, &[have, most], Type::BOOL);
-        let (raises, _) = b.region(|b| b.effect(Op::Raise { site }, &[index, size]));
-        let (goes_on, _) = b.region(|b| b.effect(Op::Yield, &[]));
-        b.op(Op::ScfIf, &[outside], &[], &[raises, goes_on]);
+        let is_outside = |b: &mut Builder<'_>, at: ValueId| {
+            let (have, most) = (b.cast(at, Type::Num(unsigned)), b.cast(size, Type::Num(unsigned)));
+            b.value(Op::Cmp { is: CmpOp::Ge }, &[have, most], Type::BOOL)
+        };
+        let outside = is_outside(&mut b, at);
+        let given = (wrap && on_host).then_some(index);
+        let (goes_on, _) = b.region(|b| b.effect(Op::Yield, given.as_slice()));
+        let raise = |b: &mut Builder<'_>| b.effect(Op::Raise { site }, &[index, size]);
+        if wrap && on_host {
+            // Most indices are inside as they are: the others are looked at again, counted from the end. What was too large
+            // is so still, and the sum of two such numbers at most becomes negative.
+            let (other, _) = b.region(|b| {
+                let from_end = b.value(Op::Add, &[index, size], ty.clone());
+                let outside = is_outside(b, from_end);
+                let (raises, _) = b.region(raise);
+                let (inside, _) = b.region(|b| b.effect(Op::Yield, &[]));
+                b.op(Op::ScfIf, &[outside], &[], &[raises, inside]);
+                b.effect(Op::Yield, &[from_end]);
+            });
+            let made = b.op(Op::ScfIf, &[outside], &[ty], &[other, goes_on]);
+            at = b.func.op(made).results[0];
+        } else {
+            let (raises, _) = b.region(raise);
+            b.op(Op::ScfIf, &[outside], &[], &[raises, goes_on]);
+        }
         self.r.set(data.results[0], at);
     }
 }
