@@ -453,6 +453,9 @@ impl Infer<'_> {
     /// `filter(f, it)` over something with a length.
     fn produce_filtered(&mut self, f: &Abs, inner: &Abs) -> Result<Flow, Diagnostic> {
         let len = self.iter_len(inner)?;
+        if let Abs::Const(Const::Int(0)) = len {
+            return Ok(Flow::Yield(vec![]));
+        }
         let zero = self.constant(Const::Int(0), Type::PYINT);
         let one = self.constant(Const::Int(1), Type::PYINT);
         let hi = self.pyint(&len)?;
@@ -464,10 +467,17 @@ impl Infer<'_> {
         self.level += 1;
         let walked = self.inside(region, |s| -> Result<(), Diagnostic> {
             let item = s.item_at(inner, &Abs::Value(index))?;
+            // A list that stays empty has no items to speak of.
+            if s.is_terminated() {
+                return Ok(());
+            }
             let keep = match f {
                 Abs::Const(Const::None) => item.clone(),
                 f => s.call(f, std::slice::from_ref(&item), &[])?,
             };
+            if s.is_terminated() {
+                return Ok(());
+            }
             let keep = s.truth(&keep)?;
             let keep = s.materialise(&keep)?;
             let (yes, no) = (s.out.new_region(), s.out.new_region());

@@ -119,7 +119,7 @@ impl Infer<'_> {
     }
 
     /// Whether the current region has its terminator: what was emitted last never comes back.
-    fn is_terminated(&self) -> bool {
+    pub(super) fn is_terminated(&self) -> bool {
         self.out.region(self.region).ops.last().is_some_and(|&o| self.out.op(o).op.is_terminator())
     }
 
