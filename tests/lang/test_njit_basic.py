@@ -171,7 +171,8 @@ def test_specialisations_are_listed():
 
     assert f.specializations == [] and f.signatures == []
     f(1), f(1), f(1.0), f(np.zeros(3)), f(np.zeros(5)), f(np.zeros(1))
-    assert f.signatures == ["(int)", "(float)", "(float64[:])", "(float64[:])"]
+    # Arrays with an axis of size one have code of their own, and the same signature.
+    assert f.signatures == ["(int)", "(float)", "(float64[:])"] and len(f.specializations) == 4
     one = f.specializations[0]
     assert (one.signature, one.device, one.origin) == ("(int)", "native:cpu:0", "compiled")
     assert one.seconds > 0

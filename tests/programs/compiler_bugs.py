@@ -153,7 +153,7 @@ BUGS = [
         LOOPS + "flow.rs",
         "CmpOp::Ge",
         "CmpOp::Gt",
-        at="let outside = b.value(Op::Cmp { is: ",
+        at="b.value(Op::Cmp { is: ",
     ),
     Bug(
         "a loop without checks begins before the first element",

@@ -11,6 +11,28 @@ import weft
 
 # By what was wrong: the program, and the arguments of a call or two.
 FOUND = {
+    "two views that show the same are two arrays": (
+        """
+        @njit
+        def f(a):
+            b = a[::-1]
+            c = a[::-1]
+            return b, c, b
+        """,
+        ["a = np.arange(4)"],
+    ),
+    "filter() over what is surely empty": (
+        """
+        @njit
+        def f(n):
+            c = []
+            for i in range(n):
+                for q in filter(lambda q: q > 1, []):
+                    c.append(q)
+            return c
+        """,
+        ["n = 2"],
+    ),
     "min and max of bools are bools": (
         """
         @njit

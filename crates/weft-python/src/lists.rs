@@ -350,7 +350,7 @@ impl<'a> Copied<'a> {
                     Ok(())
                 }
                 Returns::Text(_) => Err(unexpected()),
-                Returns::One => match next(types).ok_or_else(unexpected)? {
+                Returns::One | Returns::View => match next(types).ok_or_else(unexpected)? {
                     Type::Tensor(_) => {
                         let view = ArrayView::new(object).ok_or_else(unexpected)?;
                         row.extend([view.data() as u64, 2 * call.values.len() as u64 + 1]);
@@ -378,7 +378,7 @@ fn left_after<'t>(item: &Returns, types: &'t [Type]) -> &'t [Type] {
     let rest = |types: &'t [Type]| types.get(1..).unwrap_or_default();
     match item {
         Returns::Nothing | Returns::Const(_) => types,
-        Returns::One | Returns::Text(_) | Returns::List(_) => rest(types),
+        Returns::One | Returns::View | Returns::Text(_) | Returns::List(_) => rest(types),
         Returns::Tuple(parts) => parts.iter().fold(types, |types, part| left_after(part, types)),
         Returns::Optional(inner) => left_after(inner, rest(types)),
     }

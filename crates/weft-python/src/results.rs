@@ -201,7 +201,7 @@ impl<'a> Row<'a> {
     fn skip(&mut self, returns: &Returns) {
         match returns {
             Returns::Nothing | Returns::Const(_) => {}
-            Returns::One | Returns::Text(_) | Returns::List(_) => drop(self.take()),
+            Returns::One | Returns::View | Returns::Text(_) | Returns::List(_) => drop(self.take()),
             Returns::Tuple(parts) => parts.iter().for_each(|part| self.skip(part)),
             Returns::Optional(inner) => {
                 self.take();
@@ -268,7 +268,8 @@ impl<'a, 'py> Results<'a, 'py> {
         match returns {
             Returns::Nothing => Ok(self.py.None().into_bound(self.py)),
             Returns::Const(c) => Ok(constant(self.py, c)?.into_bound(self.py)),
-            Returns::One => self.one(row),
+            Returns::One => self.one(row, false),
+            Returns::View => self.one(row, true),
             Returns::Text(strings) => {
                 let (_, position) = row.take();
                 let text = position.first().and_then(|&k| strings.get(k as usize));
@@ -316,11 +317,12 @@ impl<'a, 'py> Results<'a, 'py> {
         Ok(())
     }
 
-    fn one(&mut self, row: &mut Row<'a>) -> PyResult<Bound<'py, PyAny>> {
+    /// A number, or an array: the same object wherever it is, unless it is `apart`.
+    fn one(&mut self, row: &mut Row<'a>, apart: bool) -> PyResult<Bound<'py, PyAny>> {
         let (ty, mine) = row.take();
         let Some(tensor) = ty.as_tensor() else { return Ok(scalar(self.py, ty, mine)?.into_bound(self.py)) };
-        if let Some(made) = self.made.of(Buffer::owner_of(mine[1])).find(|m| m.dtype == tensor.dtype && m.slots == mine)
-        {
+        let same = |m: &&Made<'_, '_>| !apart && m.dtype == tensor.dtype && m.slots == mine;
+        if let Some(made) = self.made.of(Buffer::owner_of(mine[1])).find(same) {
             return Ok(made.object.clone());
         }
         let object = match mine[1] & 1 {

@@ -78,7 +78,7 @@ pub(crate) fn describe<'py>(
             }
             PyTuple::new(py, all)
         }
-        Returns::One => match types.next() {
+        Returns::One | Returns::View => match types.next() {
             Some(Type::Tensor(t)) => {
                 PyTuple::new(py, [text("array"), text(t.dtype.numpy_name()), t.rank().into_pyobject(py)?.into_any()])
             }

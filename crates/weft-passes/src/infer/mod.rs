@@ -87,6 +87,8 @@ pub enum Returns {
     Nothing,
     /// The next result.
     One,
+    /// The next result, a view that was made where it is returned: an object of its own, even beside a view that shows the same.
+    View,
     /// A tuple of these.
     Tuple(Vec<Returns>),
     /// The next result is a bool: whether it is there, and not None. What is inside consumes its results either way.
@@ -100,13 +102,36 @@ pub enum Returns {
 }
 
 impl Returns {
+    /// Says which results are views that were made just there, each returned once. Consumes results.
+    fn name_views(&mut self, entry: &Func, results: &mut &[ValueId], all: &[ValueId]) {
+        let mut take = || results.split_off_first();
+        match self {
+            Returns::Nothing | Returns::Const(_) => {}
+            Returns::Tuple(parts) => parts.iter_mut().for_each(|part| part.name_views(entry, results, all)),
+            Returns::Optional(inner) => {
+                take();
+                inner.name_views(entry, results, all);
+            }
+            Returns::Text(_) | Returns::List(_) => drop(take()),
+            Returns::One | Returns::View => {
+                let Some(v) = take() else { return };
+                let made = entry.region(entry.body).ops.iter().any(|&op| {
+                    matches!(entry.op(op).op, weft_ir::Op::NtView { .. }) && entry.op(op).results.first() == Some(v)
+                });
+                if made && all.iter().filter(|other| *other == v).count() == 1 {
+                    *self = Returns::View;
+                }
+            }
+        }
+    }
+
     /// Says which strings there are, when all are known.
     fn name_strings(&mut self, strings: &[String]) {
         match self {
             Returns::Text(names) => *names = strings.to_vec(),
             Returns::Tuple(parts) => parts.iter_mut().for_each(|part| part.name_strings(strings)),
             Returns::Optional(inner) | Returns::List(inner) => inner.name_strings(strings),
-            Returns::Nothing | Returns::One | Returns::Const(_) => {}
+            Returns::Nothing | Returns::One | Returns::View | Returns::Const(_) => {}
         }
     }
 }
@@ -178,6 +203,10 @@ pub fn run_with(
                 }
                 let strings = infer.found.strings;
                 returns.name_strings(&strings);
+                if let Some(&end) = infer.out.region(infer.out.body).ops.last() {
+                    let all = infer.out.op(end).operands.to_vec();
+                    returns.name_views(&infer.out, &mut &all[..], &all);
+                }
                 lists.iter_mut().for_each(|(_, list): &mut (usize, Returns)| list.name_strings(&strings));
                 let texts = strings.iter().map(|s| weft_ir::show::escaped(s)).collect::<Vec<_>>().join(",");
                 for site in &mut infer.sites {
