@@ -314,3 +314,19 @@ def test_v19_diagonals_are_copies():
         d = function(a)
         assert np.array_equal(d, [0, 4, 8])
         assert np.shares_memory(d, a) == view and d.flags.writeable != view
+
+
+# spec: N2
+def test_v20_what_may_be_read_only():
+    @weft.njit
+    def store(a):
+        arrays = [a, np.ones(2)]
+        arrays[1][0] = 5.0
+        return arrays[1]
+
+    frozen = np.zeros(2)
+    frozen.flags.writeable = False
+    assert np.array_equal(store.py_func(frozen), [5, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        store(frozen)
+    assert np.array_equal(store(frozen.copy()), [5, 1])

@@ -159,6 +159,8 @@ def _judge(found: Done, expected: Done, program: Program, call: str) -> Outcome:
     error, wanted = found.error, expected.error
     if isinstance(error, weft.errors.WeftInternalError):
         return Outcome("internal", _plain(str(error)), str(error))
+    if wanted is None and isinstance(error, ValueError) and "is read-only" in str(error) and "writeable" in call:
+        return Outcome("deviation", "V20")
     if isinstance(error, weft.errors.CompileError):
         # What always raises is said when compiling, by a class that is also Python's: nothing has run then.
         # What raises before it does not come first then (V16).

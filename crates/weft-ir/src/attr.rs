@@ -12,8 +12,9 @@ pub trait Attr: Sized {
     fn read(r: &mut Reader<'_>) -> Result<Self, ReadError>;
 }
 
-/// A compile-time constant. Python ints beyond 128 bits are refused by the front end.
-#[derive(Clone, Debug, PartialEq)]
+/// A compile-time constant. Python ints beyond 128 bits are refused by the front end. Floats are equal by their bits: 0.0 is not
+/// -0.0, and a nan is itself.
+#[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Const {
     Int(i128),
@@ -25,6 +26,21 @@ pub enum Const {
     Complex(f64, f64),
     /// `...`.
     Ellipsis,
+}
+
+impl PartialEq for Const {
+    fn eq(&self, other: &Const) -> bool {
+        let same = |a: &f64, b: &f64| a.to_bits() == b.to_bits();
+        match (self, other) {
+            (Const::Int(a), Const::Int(b)) => a == b,
+            (Const::Float(a), Const::Float(b)) => same(a, b),
+            (Const::Bool(a), Const::Bool(b)) => a == b,
+            (Const::Str(a), Const::Str(b)) => a == b,
+            (Const::Complex(a, b), Const::Complex(x, y)) => same(a, x) && same(b, y),
+            (Const::None, Const::None) | (Const::Ellipsis, Const::Ellipsis) => true,
+            _ => false,
+        }
+    }
 }
 
 impl Attr for Const {

@@ -242,7 +242,7 @@ fn cse_region(f: &mut Func, region: RegionId, known: &mut Available, map: &mut B
             let equal = |&other: &OpId| {
                 let o = f.op(other);
                 let types = o.results.iter().zip(&data.results).all(|(&a, &b)| f.ty(a) == f.ty(b));
-                types && o.results.len() == data.results.len() && same_attributes(&o.op, &data.op)
+                types && o.results.len() == data.results.len() && o.op == data.op
             };
             if let Some(&first) = known.get(&key).and_then(|ids| ids.iter().find(|o| equal(o))) {
                 let pairs: Vec<_> = data.results.iter().copied().zip(f.op(first).results.iter().copied()).collect();
@@ -280,18 +280,6 @@ fn share_operands(f: &Func, id: OpId, map: &mut BTreeMap<ValueId, ValueId>) {
         if let Some(first) = first.filter(|&k| f.ty(args[k]) == f.ty(args[i])) {
             map.insert(args[i], args[first]);
         }
-    }
-}
-
-/// Equal attributes, floats by their bits: 0.0 is not -0.0.
-fn same_attributes(a: &Op, b: &Op) -> bool {
-    match (a, b) {
-        (Op::Const { value: Const::Float(x) }, Op::Const { value: Const::Float(y) }) => x.to_bits() == y.to_bits(),
-        (Op::Const { value: Const::Complex(a, b) }, Op::Const { value: Const::Complex(x, y) }) => {
-            (a.to_bits(), b.to_bits()) == (x.to_bits(), y.to_bits())
-        }
-        (Op::NtIndex { wrap, .. }, Op::NtIndex { wrap: other, .. }) => wrap == other,
-        _ => a == b,
     }
 }
 
