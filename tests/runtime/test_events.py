@@ -254,6 +254,8 @@ def test_compiled_handlers_see_what_ended_a_wait(accelerator, raised):
                 if took > 0.8 or size >= 1 << 25:
                     break
                 size *= 2
+            if took < 0.4 and accelerator.startswith("cuda"):
+                pytest.skip("a cuda device is done before a signal could meet the wait")
             a[:] = 7.0
             killer = threading.Timer(0.3 * took, os.kill, (os.getpid(), signal.SIGUSR1))
             killer.start()
