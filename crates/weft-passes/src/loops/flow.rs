@@ -1,7 +1,7 @@
 //! Control flow, cells and calls: arrays go through as their slots.
 
 use super::array::Array;
-use super::{Lower, space_of};
+use super::{Lower, cost, space_of};
 use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::CmpOp;
@@ -11,7 +11,8 @@ use weft_ir::{Builder, DType, Dim, Op, OpId, Type, ValueId};
 /// Ops that values pass through.
 pub fn is_flow(op: &Op) -> bool {
     use Op::*;
-    matches!(op, ScfIf | ScfFor | ScfLoop | ScfBlock | ScfTry | Yield | Break { .. } | Continue { .. } | Call { .. })
+    matches!(op, ScfIf | ScfFor | ScfLoop | ScfBlock | ScfTry | ParBlocks { .. })
+        || matches!(op, Yield | Break { .. } | Continue { .. } | Call { .. })
 }
 
 /// Types of the slots of a value.
@@ -86,7 +87,12 @@ impl Lower<'_> {
             regions.push(new);
         }
         self.r.span = data.span;
-        let op = self.r.b().op(data.op, &operands, &types.concat(), &regions);
+        let op = match data.op {
+            // Of the region, most is a loop over the block's iterations, of which the estimate takes there to be 16.
+            Op::ParBlocks { .. } => Op::ParBlocks { cost: (cost::of_region(&self.r.dst, regions[0]) / 16).max(1) },
+            op => op,
+        };
+        let op = self.r.b().op(op, &operands, &types.concat(), &regions);
         let slots = self.r.dst.op(op).results.clone();
         let mut slots = &slots[..];
         for (&v, types) in data.results.iter().zip(&types) {
