@@ -314,3 +314,20 @@ def test_v19_diagonals_are_copies():
         d = function(a)
         assert np.array_equal(d, [0, 4, 8])
         assert np.shares_memory(d, a) == view and d.flags.writeable != view
+
+
+def test_v20_sums_of_a_prange():
+    @weft.njit
+    def total(x):
+        s = 0.0
+        for i in weft.prange(len(x)):
+            s += x[i]
+        return s
+
+    short = np.full(256, 0.1)
+    assert total(short) == total.py_func(short)
+    # Blocks of two: 1e16 + 1 loses the 1, 1 + 1 does not.
+    x = np.ones(512)
+    x[0] = 1e16
+    assert total.py_func(x) == 1e16
+    assert total(x) == 1e16 + 510

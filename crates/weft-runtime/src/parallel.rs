@@ -48,7 +48,7 @@ fn chunk_size(n: u64, cost: u32, threads: u64) -> u64 {
     if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
 }
 
-/// Runs `body` over `0..n`. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
+/// Runs `body` over `0..n`, on this thread if `cost` is 0. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
 ///
 /// # Safety
 /// `ctx` is the call's, and `body` and `env` belong together.
@@ -63,7 +63,7 @@ pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     let team = queue.and_then(|q| q.device().team());
     // SAFETY: passed on to the caller.
     let status = unsafe {
-        match call.is_serial() {
+        match call.is_serial() || cost == 0 {
             true => body(ctx, env, 0, n),
             false => run(ctx, body, env, n, cost, team),
         }

@@ -22,6 +22,10 @@ pub(super) enum Carried {
 pub(super) enum Update {
     /// `+`, `-` (of what the parts sum up), `*`, `&`, `|`, `^`.
     Binop(BinOp),
+    /// `acc and x`.
+    All,
+    /// `acc or x`.
+    Any,
     /// `min`, `max`, `np.minimum`, `np.maximum`, by canonical name.
     Call(&'static str),
 }
@@ -53,8 +57,16 @@ pub(super) fn classify(py: Here<'_>, data: &OpData, global: &mut dyn FnMut(&str)
     let args = &py.func.region(data.regions[0]).args;
     (1..args.len())
         .map(|k| {
-            let mut chain =
-                Chain { py, members: HashSet::from([args[k]]), body: data.regions[0], at: k - 1, update: None, global };
+            let mut chain = Chain {
+                py,
+                members: HashSet::from([args[k]]),
+                body: data.regions[0],
+                at: k - 1,
+                update: None,
+                truths: HashSet::new(),
+                choices: HashSet::new(),
+                global,
+            };
             chain.run()
         })
         .collect()
@@ -68,6 +80,9 @@ struct Chain<'a, 'g> {
     /// Which of the carried values it is.
     at: usize,
     update: Option<Update>,
+    /// Truth values of members, and the choices that `and` and `or` make by them.
+    truths: HashSet<ValueId>,
+    choices: HashSet<OpId>,
     global: &'g mut dyn FnMut(&str) -> Option<String>,
 }
 
@@ -118,7 +133,16 @@ impl Chain<'_, '_> {
             let data = self.py.func.op(id).clone();
             let span = Some(data.span).filter(|s| s.is_known());
             let members = data.operands.iter().filter(|&&v| self.is_member(v)).count();
+            if data.op != Op::ScfIf && data.operands.iter().any(|v| self.truths.contains(v)) {
+                return Err(span);
+            }
             match &data.op {
+                Op::PyTruth if members > 0 => self.truths.extend(&data.results),
+                Op::ScfIf if self.truths.contains(&data.operands[0]) => {
+                    self.choices.insert(id);
+                    let update = self.choice(&data).ok_or(span)?;
+                    self.updated(update, &data)?;
+                }
                 Op::PyBinop { op, .. } if members > 0 => {
                     let update = match op {
                         BinOp::Add | BinOp::Sub => BinOp::Add,
@@ -169,6 +193,19 @@ impl Chain<'_, '_> {
         Ok(())
     }
 
+    /// `and` and `or`: one arm leaves the name as it is, the other has another value.
+    fn choice(&self, data: &OpData) -> Option<Update> {
+        let left = |k: usize| {
+            let last = self.py.func.op(*self.py.func.region(data.regions[k]).ops.last()?);
+            (last.op == Op::Yield && last.operands.len() == 1).then(|| self.is_member(last.operands[0]))
+        };
+        match (left(0)?, left(1)?) {
+            (false, true) => Some(Update::All),
+            (true, false) => Some(Update::Any),
+            _ => None,
+        }
+    }
+
     fn updated(&mut self, update: Update, data: &OpData) -> Result<(), Option<Span>> {
         if self.update.get_or_insert_with(|| update.clone()) != &update {
             return Err(Some(data.span));
@@ -201,6 +238,8 @@ impl Chain<'_, '_> {
                         return Err(Some(span).filter(|s| s.is_known()));
                     }
                 }
+                // Looked at as a whole.
+                Around::Op(id) if self.choices.contains(&id) => {}
                 Around::Op(id) => {
                     let to = self.py.func.op(id).clone();
                     let first = usize::from(to.op == Op::PyFor);

@@ -193,6 +193,7 @@ pub fn run_with(
                 let mut funcs = vec![infer.out];
                 funcs.extend(infer.funcs);
                 funcs.iter_mut().for_each(masked::run);
+                funcs.iter_mut().try_for_each(crate::races::run)?;
                 let module = Module { stage: Stage::Ntensor, funcs, sites: infer.sites };
                 return Ok(Output { module, returns, hidden: infer.hidden, lists });
             }

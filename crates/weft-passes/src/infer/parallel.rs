@@ -10,7 +10,7 @@ use super::carried::{self, Carried, Update};
 use super::join::Ty;
 use super::turns::bind_results;
 use super::walk::{Env, Flow, Here};
-use weft_diag::Diagnostic;
+use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::{DType, Op, OpData, OpId, Type, ValueId};
 
@@ -55,13 +55,14 @@ impl Infer<'_> {
         let known = self.found.forms.get(&self.key(op.0)).cloned();
         let forms = known.unwrap_or_else(|| inits.iter().map(|a| self.ty_of(a)).collect());
         let mut types = vec![];
-        for (ty, name) in forms.iter().zip(&names) {
+        for (k, ty) in forms.iter().enumerate() {
             let first = types.len();
             self.leaf_types(ty, &mut types);
             if let Some(bad) = types[first..].iter().find(|t| !t.is_scalar()) {
-                let message = format!("`{name}` leaves a prange, and is no number: {}", bad.user_name());
-                let d = self.refuse(message).help("write into an array that is made before the loop");
-                return Err(d);
+                let message = format!("`{}` goes out of a prange, and is no number", names[k]);
+                let at = assigned_at(py, &data, k, &names[k]).unwrap_or(span);
+                let d = Diagnostic::unsupported(at, message).label(bad.user_name()).other(span, "the prange");
+                return Err(d.help("write into an array that is made before the loop"));
             }
         }
 
@@ -128,7 +129,7 @@ impl Infer<'_> {
         self.refined = refined;
         walked?;
         self.span = span;
-        let turns = self.pyint(&block)?;
+        let turns = self.careful(bounds, &n, &block)?;
         self.builder().op(Op::ParBlocks { cost: 0 }, &[blocks_v, turns], &[], &[region]);
         let results = self.combined(&kinds, &forms, inits, blocks_v, &parts, &types)?;
         bind_results(&data, results, env);
@@ -162,6 +163,23 @@ impl Infer<'_> {
         Ok([from, to, step])
     }
 
+    /// Iterations of a block; 0, for all of them on the caller's thread, if an index of the loop is negative: one that counts
+    /// from the end may be the same element as another. Where that does not matter, `races` takes it back.
+    fn careful(&mut self, bounds: [ValueId; 3], n: &Abs, block: &Abs) -> Result<ValueId, Diagnostic> {
+        let (n, block) = (self.pyint(n)?, self.pyint(block)?);
+        if self.index_range(bounds).0 >= 0 {
+            return Ok(block);
+        }
+        let [lo, _, step] = bounds;
+        let (zero, one) = (self.constant(Const::Int(0), Type::PYINT), self.constant(Const::Int(1), Type::PYINT));
+        let turns = self.emit(Op::Sub, &[n, one], Type::PYINT);
+        let offset = self.emit(Op::Mul, &[turns, step], Type::PYINT);
+        let last = self.emit(Op::Add, &[lo, offset], Type::PYINT);
+        let least = self.emit(Op::Min, &[lo, last], Type::PYINT);
+        let negative = self.test(CmpOp::Lt, least, zero);
+        Ok(self.emit(Op::Select, &[negative, zero, block], Type::PYINT))
+    }
+
     /// What changes nothing: a block starts its part of a reduction with it.
     fn identity(&mut self, update: &Update, ty: &Ty) -> Result<Abs, Diagnostic> {
         let Ty::Leaf(ty) = ty else {
@@ -172,6 +190,8 @@ impl Infer<'_> {
         };
         let least = matches!(update, Update::Call("builtins.max" | "numpy.maximum"));
         let value = match (update, dtype) {
+            (Update::All, DType::Bool) => Const::Bool(true),
+            (Update::Any, DType::Bool) => Const::Bool(false),
             (Update::Binop(BinOp::And), DType::Bool) => Const::Bool(true),
             (Update::Binop(BinOp::Mul), DType::Bool) => Const::Bool(true),
             (Update::Binop(_), DType::Bool) => Const::Bool(false),
@@ -237,6 +257,8 @@ impl Infer<'_> {
                 let part = s.rebuild(ty, &mut loaded).ok_or_else(|| s.internal("a part of a prange"))?;
                 let next = match kind {
                     Carried::Reduction(Update::Binop(op)) => s.binop(*op, acc, &part)?,
+                    Carried::Reduction(Update::All) => s.binop(BinOp::And, acc, &part)?,
+                    Carried::Reduction(Update::Any) => s.binop(BinOp::Or, acc, &part)?,
                     Carried::Reduction(Update::Call(name)) => {
                         s.call(&Abs::Function((*name).into()), &[acc.clone(), part], &[])?
                     }
@@ -253,9 +275,7 @@ impl Infer<'_> {
 
     /// A value that goes from one iteration to the next, and is no reduction: the place that says so, and the loop's.
     fn refuse_chain(&self, py: Here<'_>, data: &OpData, k: usize, name: &str, kind: &Carried) -> Diagnostic {
-        let body = py.func.region(data.regions[0]);
-        let last = body.ops.last().map(|&op| py.func.op(op)).filter(|o| o.op == Op::Yield);
-        let assigned = last.and_then(|o| o.operands.get(k)).and_then(|&v| py.assigned_at(name, v));
+        let assigned = assigned_at(py, data, k, name);
         let used = if let Carried::Chain(span) = kind { *span } else { None };
         let primary = used.or(assigned).unwrap_or(self.span);
         let message = format!("`{name}` goes from one iteration of a prange to the next, and is no reduction");
@@ -268,4 +288,13 @@ impl Infer<'_> {
              a name that is assigned before it is read is no problem; all else needs a plain loop: range",
         )
     }
+}
+
+/// Where the body of a loop assigns carried name `k`.
+fn assigned_at(py: Here<'_>, data: &OpData, k: usize, name: &str) -> Option<Span> {
+    let last = py.func.region(data.regions[0]).ops.last().map(|&op| py.func.op(op))?;
+    if last.op != Op::Yield {
+        return None;
+    }
+    last.operands.get(k).and_then(|&v| py.assigned_at(name, v))
 }
