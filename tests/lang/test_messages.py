@@ -197,7 +197,6 @@ PARALLEL = {
     "break out of a prange": ("for i in weft.prange(3):\n        if x[i] > 0:\n            break", X),
     "return out of a prange": ("for i in weft.prange(3):\n        return i", X),
     "a list that all iterations change": ("y = [0]\n    for i in weft.prange(3):\n        y.append(i)", X),
-    "recursion in a prange": ("for i in weft.prange(3):\n        x[i] = forever(i)", X),
 }
 KERNEL = {
     "a kernel that returns a value": ("return 1", X),

@@ -208,10 +208,16 @@ impl<'f> Check<'f> {
                 return refuse("iterations of a prange cannot change one list", "write into an array, or use range");
             }
             Op::CellSet if outer(&&data.operands[1]) => {
-                return refuse("iterations of a prange cannot assign one variable of an enclosing function", plain);
+                return refuse(
+                    "iterations of a prange cannot assign a variable that a closure, or code under `try`, shares with them",
+                    plain,
+                );
             }
             Op::CellGet if outer(&&data.operands[0]) => {
-                return refuse("a variable by place cannot be read in a prange yet", plain);
+                return refuse(
+                    "a variable that a closure, or code under `try`, shares cannot be read in a prange yet",
+                    plain,
+                );
             }
             _ => {}
         }
@@ -552,16 +558,13 @@ impl<'f> Check<'f> {
         let sure = w.axes.iter().chain(&a.axes).all(Option::is_some);
         let may = if sure { "touch" } else { "may touch" };
         let message = format!("iterations of a prange {may} the same elements of {what}");
-        let mut d = Diagnostic::typing(w.span, message).label("one iteration writes here");
-        if a.span != w.span {
-            let verb = if a.writes { "writes" } else { "reads" };
-            d = d.other(a.span, format!("another {verb} here"));
-        }
-        let d = d.other(self.turns.span, "the prange");
-        match a.span == w.span && a.writes {
-            true => d.note("so does another iteration, at the same place").help("write it as a plain loop: range"),
-            false => d.help("write it as a plain loop: range"),
-        }
+        let d = Diagnostic::typing(w.span, message).label("one iteration writes here");
+        let verb = if a.writes { "writes" } else { "reads" };
+        let d = match a.span == w.span {
+            true => d.other(self.turns.span, format!("another one {verb} there too")),
+            false => d.other(a.span, format!("another {verb} here")),
+        };
+        d.help("write it as a plain loop: range")
     }
 }
 

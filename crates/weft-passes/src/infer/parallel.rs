@@ -279,13 +279,14 @@ impl Infer<'_> {
         let used = if let Carried::Chain(span) = kind { *span } else { None };
         let primary = used.or(assigned).unwrap_or(self.span);
         let message = format!("`{name}` goes from one iteration of a prange to the next, and is no reduction");
-        let mut d = Diagnostic::typing(primary, message).label("here it is more than updated");
-        if let Some(span) = assigned.filter(|&s| s != primary) {
-            d = d.other(span, "assigned here, for the next iteration");
-        }
-        d.other(self.span, "the prange").help(
-            "a reduction is updated by one operator and read nowhere else in the loop (`acc += x`, `acc = min(acc, x)`); \
-             a name that is assigned before it is read is no problem; all else needs a plain loop: range",
+        let d = Diagnostic::typing(primary, message).label("here it is not only updated");
+        let d = match assigned.filter(|&s| s != primary) {
+            Some(span) => d.other(span, "assigned here, for the next iteration"),
+            None => d.other(self.span, "the prange"),
+        };
+        d.help(
+            "a reduction is updated by one operator alone (`acc += x`, `acc = min(acc, x)`); \
+             write all else as a plain loop: range",
         )
     }
 }
