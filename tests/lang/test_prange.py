@@ -6,6 +6,7 @@
 import linecache
 import math
 import re
+import threading
 
 import pytest
 
@@ -358,6 +359,37 @@ def test_temporaries_are_given_back():
     for threads in THREADS:
         weft.set_num_threads(threads)
         assert f(a) == 20_000 * 30
+
+
+# spec: N5, N6
+def test_calls_from_threads_that_raise_beside_temporaries():
+    @weft.njit
+    def f(a, bad):
+        s = 0.0
+        for i in prange(a.shape[0]):
+            t = a[i] * 2 + 1
+            u = [t, t * 2]
+            if i == bad:
+                raise ValueError(i)
+            s += u[1].sum()
+        return s
+
+    a = np.ones((3000, 50))
+    outcomes = []
+
+    def calls():
+        for _ in range(20):
+            with pytest.raises(ValueError) as raised:
+                f(a, 2000)
+            outcomes.append((raised.value.args, f(a, -1)))
+
+    weft.set_num_threads(7)
+    threads = [threading.Thread(target=calls) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 60 and set(outcomes) == {((2000,), 3000 * 50 * 6.0)}
 
 
 # spec: N6

@@ -31,7 +31,11 @@ pub fn run(f: &mut Func) -> Result<(), Diagnostic> {
     for id in loops {
         let needs_care = Check::of(f, id).map_or(Ok(false), |mut check| check.run())?;
         let turns = f.op(id).operands[1];
-        let plain = f.ops.iter().find(|o| o.op == Op::Select && o.results[0] == turns).map(|o| o.operands[2]);
+        let is_zero = |v: ValueId| {
+            f.ops.iter().any(|o| o.op == Op::Const { value: Const::Int(0) } && o.results.first() == Some(&v))
+        };
+        let care = f.ops.iter().find(|o| o.op == Op::Select && o.results[0] == turns && is_zero(o.operands[1]));
+        let plain = care.map(|o| o.operands[2]);
         if let Some(plain) = plain.filter(|_| !needs_care) {
             f.ops[id.index()].operands[1] = plain;
         }
