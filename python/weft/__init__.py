@@ -35,6 +35,7 @@ from weft._placement import (
     select_device,
 )
 from weft._ranges import NdRange, Range, call_kernel, call_kernel_async
+from weft._threads import get_num_threads, prange, set_num_threads
 from weft._timer import Timer
 from weft.errors import (
     CompileError,
@@ -91,16 +92,19 @@ __all__ = [
     "generic",
     "get_global_id",
     "get_global_size",
+    "get_num_threads",
     "jit",
     "kernel",
     "memory",
     "njit",
     "overload",
     "placement",
+    "prange",
     "program",
     "reset_global_queue",
     "select_device",
     "set_global_queue",
+    "set_num_threads",
     "tensor",
     "trace",
     "types",

@@ -330,3 +330,21 @@ def test_v20_what_may_be_read_only():
     with pytest.raises(ValueError, match="read-only"):
         store(frozen)
     assert np.array_equal(store(frozen.copy()), [5, 1])
+
+
+# spec: N6
+def test_v21_sums_of_a_prange():
+    @weft.njit
+    def total(x):
+        s = 0.0
+        for i in weft.prange(len(x)):
+            s += x[i]
+        return s
+
+    short = np.full(256, 0.1)
+    assert total(short) == total.py_func(short)
+    # Blocks of two: 1e16 + 1 loses the 1, 1 + 1 does not.
+    x = np.ones(512)
+    x[0] = 1e16
+    assert total.py_func(x) == 1e16
+    assert total(x) == 1e16 + 510

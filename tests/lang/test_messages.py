@@ -182,6 +182,22 @@ STATEMENTS = {
     "bytes": ("return b'a'", X),
     "a very large integer": ("return x + 1" + "0" * 40, X),
 }
+PARALLEL = {
+    "an element that all iterations write": ("for i in weft.prange(len(x)):\n        x[0] += 1", X),
+    "the element before": ("for i in weft.prange(1, len(x)):\n        x[i] = x[i - 1]", X),
+    "two stores that meet": ("for i in weft.prange(c):\n        x[i] = 1.0\n        x[i + 1] = 2.0", X, 3),
+    "an update at an index from memory": ("for i in weft.prange(len(c)):\n        x[c[i]] += 1", X, I32),
+    "a chain of values": ("t = 0.0\n    for i in weft.prange(3):\n        t = x[i] - t\n    return t", X),
+    "a sum that is read": ("t = 0.0\n    for i in weft.prange(3):\n        t += x[i]\n        x[i] = t", X),
+    "a value of some iterations": (
+        "t = 0\n    for i in weft.prange(3):\n        if x[i] > 0:\n            t = i\n    return t",
+        X,
+    ),
+    "an array that goes out": ("for i in weft.prange(3):\n        y = x * i\n    return y", X),
+    "break out of a prange": ("for i in weft.prange(3):\n        if x[i] > 0:\n            break", X),
+    "return out of a prange": ("for i in weft.prange(3):\n        return i", X),
+    "a list that all iterations change": ("y = [0]\n    for i in weft.prange(3):\n        y.append(i)", X),
+}
 KERNEL = {
     "a kernel that returns a value": ("return 1", X),
     "too many indices": ("x[0, 0] = 1.0", X),
@@ -265,7 +281,7 @@ def message(lines, arguments, decorator):
     return f"{type(caught.value).__name__}: {caught.value}"
 
 
-REFUSED = [*(("njit", group) for group in (NAMES, CALLS, TYPES, OPERATIONS, STATEMENTS)), ("kernel", KERNEL)]
+REFUSED = [*(("njit", group) for group in (NAMES, CALLS, TYPES, OPERATIONS, STATEMENTS, PARALLEL)), ("kernel", KERNEL)]
 
 
 def messages(decorator, programs):

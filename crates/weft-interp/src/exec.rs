@@ -275,6 +275,14 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::ParBlocks { .. } => {
+                let blocks = self.operand(id, 0)?.int()?;
+                let ty = self.f.ty(data.operands[0]).scalar_dtype().unwrap_or(DType::I64);
+                for block in 0..blocks {
+                    self.region(data.regions[0], vec![Value::Scalar(Scalar::Int(ty, block.into()))])?;
+                }
+                vec![]
+            }
             Op::SimtLaunch { kernel, dims } => {
                 let args = self.operands(&data.operands[*dims as usize..])?;
                 let callee = self.m.func(kernel).ok_or_else(|| Failure::fault(format!("no kernel @{kernel}")))?;

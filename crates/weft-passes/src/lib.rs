@@ -24,6 +24,7 @@ pub mod own;
 pub mod pipeline;
 pub mod place;
 pub mod py;
+mod races;
 mod rebuild;
 
 use weft_ir::Place;

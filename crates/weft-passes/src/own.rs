@@ -123,7 +123,7 @@ impl Counts<'_> {
                 }
                 _ => {}
             }
-            // Items of parallel loops neither own nor leave.
+            // Items of these parallel loops neither own nor leave; a block of a `prange` is a scope of its own.
             if !matches!(data.op, Op::ParFor { .. } | Op::SimtItems) {
                 data.regions.iter().for_each(|&r| self.region(r, data.op.is_breakable()));
             }

@@ -208,6 +208,10 @@ impl Placer<'_> {
     fn other(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         self.refuse_on_device(id)?;
+        if matches!(data.op, Op::ParBlocks { .. }) && !self.context.is_host() {
+            let d = Diagnostic::unsupported(data.span, "a prange cannot run on a device yet");
+            return Err(d.help("call it outside the device context, or use array expressions or a kernel"));
+        }
         let effects = self.r.src.effects(id);
         let binds = matches!(data.op, Op::ShapeBind { .. });
         let mut inside_arrays = false;

@@ -529,7 +529,12 @@ fn by_own_name(object: &Bound<'_, PyAny>) -> Option<String> {
         return None;
     }
     let part = |name: &str| object.getattr_opt(name).ok().flatten()?.extract::<String>().ok();
-    let name = format!("{}.{}", part("__module__")?, part("__qualname__").or_else(|| part("__name__"))?);
+    let (module, name) = (part("__module__")?, part("__qualname__").or_else(|| part("__name__"))?);
+    // Programs that come from Numba keep their imports: it means the same there.
+    if module.starts_with("numba.") && name == "prange" {
+        return Some("weft.prange".to_owned());
+    }
+    let name = format!("{module}.{name}");
     let found = is_known_function(&name).then(|| import_path(object.py(), &name)).flatten()?;
     original(&found).is(object).then_some(name)
 }

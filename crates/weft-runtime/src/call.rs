@@ -63,7 +63,7 @@ pub(crate) struct Call<'a> {
     failure: Mutex<Option<RuntimeError>>,
 }
 
-/// State that only the thread of the call touches: code generation refuses everything that does so inside parallel loops.
+/// State that only one thread touches: chunks of parallel loops, which run on others, have a `Call` of their own.
 #[derive(Default)]
 struct OneThread<T>(UnsafeCell<T>);
 
@@ -105,6 +105,16 @@ impl<'a> Call<'a> {
             moved: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
+    }
+
+    /// The state of a chunk of a parallel loop of this call, which runs on a thread of its own.
+    pub(crate) fn of_chunk(&self) -> Call<'a> {
+        Call::new(self.executable, self.queue, self.touched)
+    }
+
+    /// Takes over the error that a chunk ended with.
+    pub(crate) fn set_failure(&self, error: RuntimeError) {
+        *lock(&self.failure) = Some(error);
     }
 
     /// The queue, if it is one with memory and kernels of its own.

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use weft_hal::native::pool;
 
 use crate::call::Call;
+use crate::error::RuntimeError;
 use crate::trace::{self, Kind};
 use weft_codegen::abi::{CallCtx, Chunk, ExcRecord};
 
@@ -47,7 +48,7 @@ fn chunk_size(n: u64, cost: u32, threads: u64) -> u64 {
     if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
 }
 
-/// Runs `body` over `0..n`. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
+/// Runs `body` over `0..n`, on this thread if `cost` is 0. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
 ///
 /// # Safety
 /// `ctx` is the call's, and `body` and `env` belong together.
@@ -62,7 +63,7 @@ pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     let team = queue.and_then(|q| q.device().team());
     // SAFETY: passed on to the caller.
     let status = unsafe {
-        match call.is_serial() {
+        match call.is_serial() || cost == 0 {
             true => body(ctx, env, 0, n),
             false => run(ctx, body, env, n, cost, team),
         }
@@ -106,16 +107,16 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Runs one chunk with a context of its own; what it raised, if it did.
-    fn run(&self, lo: u64, hi: u64) -> Option<ExcRecord> {
-        // SAFETY: the caller of `par_for` vouches for all three; the exception record is not shared.
+    /// Runs one chunk with a context of its own; what it raised, if it did, with the runtime's error behind it.
+    fn run(&self, lo: u64, hi: u64) -> Option<(ExcRecord, Option<RuntimeError>)> {
+        // SAFETY: the caller of `par_for` vouches for all three; neither the exception record nor the state is shared.
         unsafe {
-            let mut own =
-                CallCtx { rt: (*self.ctx).rt, call: (*self.ctx).call, exc: ExcRecord::default(), stack_limit: 0 };
-            match (self.body)(&mut own, self.env, lo, hi) {
-                0 => None,
-                _ => Some(own.exc),
-            }
+            let call = (*(*self.ctx).call.cast::<Call<'_>>()).of_chunk();
+            let state = (&raw const call).cast_mut().cast();
+            let mut own = CallCtx { rt: (*self.ctx).rt, call: state, exc: ExcRecord::default(), stack_limit: 0 };
+            let status = (self.body)(&mut own, self.env, lo, hi);
+            call.release_all();
+            (status != 0).then(|| (own.exc, call.failure()))
         }
     }
 }
@@ -151,9 +152,14 @@ unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32
     }
     match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
         None => 0,
-        Some(exc) => {
+        Some((exc, failure)) => {
             // SAFETY: the call's context, which no chunk uses any more.
-            unsafe { (*ctx).exc = exc };
+            unsafe {
+                (*ctx).exc = exc;
+                if let Some(error) = failure {
+                    (*(*ctx).call.cast::<Call<'_>>()).set_failure(error);
+                }
+            }
             1
         }
     }

@@ -301,7 +301,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let mut innermost = true;
         self.func.walk_region(region, &mut |id| {
             let data = self.func.op(id);
-            innermost &= !matches!(data.op, Op::ScfFor | Op::ScfLoop | Op::ParFor { .. });
+            innermost &= !matches!(data.op, Op::ScfFor | Op::ScfLoop | Op::ParFor { .. } | Op::ParBlocks { .. });
             if math_function(&data.op).is_some() {
                 match data.results.first().map(|&v| self.func.ty(v).scalar_dtype()) {
                     Some(Some(DType::F64)) => widest = Some(64),

@@ -54,7 +54,7 @@ fn is_glue(func: &Func) -> bool {
     while let Some(region) = regions.pop() {
         for &id in &func.region(region).ops {
             match func.op(id).op {
-                Op::ParFor { .. } | Op::SimtLaunch { .. } => {
+                Op::ParFor { .. } | Op::ParBlocks { .. } | Op::SimtLaunch { .. } => {
                     sets_up = true;
                     continue;
                 }
@@ -229,11 +229,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
         buffer
     }
 
-    /// Only the thread of the call has memory counted: parallel loops and kernels neither allocate nor release.
+    /// A chunk has a count of memory of its own: the verifier has seen that only blocks of a `prange` use it. Kernels neither
+    /// allocate nor release.
     fn serial_context(&self, data: &OpData) -> Result<Value> {
         match self.frame {
-            Frame::Entry { ctx, .. } => Ok(ctx),
-            _ => Err(malformed(format!("`{}` inside a parallel loop or kernel", data.op.name()), data.span)),
+            Frame::Entry { ctx, .. } | Frame::Chunk { ctx, .. } => Ok(ctx),
+            _ => Err(malformed(format!("`{}` inside a kernel", data.op.name()), data.span)),
         }
     }
 

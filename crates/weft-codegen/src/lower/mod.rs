@@ -192,6 +192,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::CellSet => self.cell_set(data)?,
             Op::Call { function } => self.call(data, function)?,
             Op::ParFor { cost } => self.parallel_loop(data, *cost)?,
+            Op::ParBlocks { cost } => self.parallel_blocks(data, *cost)?,
             Op::SimtItems => self.work_items(data)?,
             Op::SimtLaunch { kernel, dims } => self.launch(data, kernel, *dims)?,
             Op::MemLoad { unit } => self.load(data, *unit)?,

@@ -6,7 +6,7 @@
 
 use std::mem::offset_of;
 
-use weft_ir::{OpData, RegionId, ValueId};
+use weft_ir::{Op, OpData, RegionId, ValueId};
 
 use super::host::{align_frame, set_attributes};
 use super::{Frame, Lowering, malformed, types};
@@ -28,13 +28,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             let sizes = self.operands(data)?;
             return self.loop_nest(region, &sizes, &mut vec![]);
         }
-        let captured = self.captured(region, &data.operands);
-        let mut words = vec![];
-        for &v in &captured {
-            words.extend(types::to_words(&self.b, self.func.ty(v), self.value(v)?, data.span)?);
-        }
-        let env = self.words(&words);
-        let chunk = self.write_chunk(data, region, &captured)?;
+        let (chunk, env) = self.chunk(data)?;
         let sizes = self.operands(data)?;
         let (&inner, outer) = sizes.split_last().ok_or_else(|| malformed("`par.for` has no size", data.span))?;
         let (items, cost) = match outer {
@@ -42,6 +36,32 @@ impl<'m, 'c> Lowering<'m, 'c> {
             _ => (self.product(outer), self.row_cost(inner, cost)),
         };
         self.runtime_try(offset_of!(RuntimeTable, par_for), &[chunk, env, items, cost], data.span)
+    }
+
+    /// `par.blocks`. Its accesses are in no group: what the iterations of one block write may depend on each other.
+    pub(crate) fn parallel_blocks(&mut self, data: &OpData, cost: u32) -> Result<()> {
+        let sizes = self.operands(data)?;
+        let &[blocks, turns] = sizes.as_slice() else {
+            return Err(malformed("`par.blocks` needs two numbers", data.span));
+        };
+        if !matches!(self.frame, Frame::Entry { .. }) {
+            return self.blocks(data.regions[0], self.b.i64(0), blocks);
+        }
+        let (chunk, env) = self.chunk(data)?;
+        let cost = self.row_cost(turns, cost);
+        self.runtime_try(offset_of!(RuntimeTable, par_for), &[chunk, env, blocks, cost], data.span)
+    }
+
+    /// The chunk function of a parallel loop, and the words of what it captured.
+    fn chunk(&mut self, data: &OpData) -> Result<(Value, Value)> {
+        let region = data.regions[0];
+        let captured = self.captured(region, &data.operands);
+        let mut words = vec![];
+        for &v in &captured {
+            words.extend(types::to_words(&self.b, self.func.ty(v), self.value(v)?, data.span)?);
+        }
+        let env = self.words(&words);
+        Ok((self.write_chunk(data, region, &captured)?, env))
     }
 
     fn product(&self, sizes: &[Value]) -> Value {
@@ -102,6 +122,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let sizes: Vec<Value> = data.operands.iter().map(|&v| this.value(v)).collect::<Result<_>>()?;
         match sizes.split_last() {
+            _ if matches!(data.op, Op::ParBlocks { .. }) => this.blocks(region, lo, hi)?,
             Some((&inner, outer)) if !outer.is_empty() => this.rows(region, outer, inner, lo, hi)?,
             _ => this.iterations(region, &[], this.b.i64(0), lo, hi)?,
         }
@@ -147,6 +168,19 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Ok(this.region(region)?.map(|_| vec![]))
         })?;
         self.groups.pop();
+        Ok(())
+    }
+
+    /// The blocks of a chunk, one after the other.
+    fn blocks(&mut self, region: RegionId, lo: Value, hi: Value) -> Result<()> {
+        self.counted_loop(lo, hi, &[], LoopHints::default(), |this, block, _| {
+            if let Frame::Chunk { ctx, fail, .. } = this.frame {
+                this.frame = Frame::Chunk { ctx, fail, iteration: block };
+            }
+            let args = this.func.region(region).args.clone();
+            this.bind(args[0], block);
+            Ok(this.region(region)?.map(|_| vec![]))
+        })?;
         Ok(())
     }
 

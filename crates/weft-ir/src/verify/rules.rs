@@ -227,6 +227,11 @@ impl<'f> Rule<'f> {
                 self.ensure(5, ins.iter().all(|&v| *self.f.ty(v) == Type::I64), "the sizes are not all i64")?;
                 self.region_args(0, &self.types(ins))
             }
+            ParBlocks { .. } => {
+                let index = self.operand(0);
+                self.ensure(5, is_index(index) && self.operand(1) == index, "the numbers are no i64 or pyint")?;
+                self.region_args(0, &[index])
+            }
             SimtItems => {
                 let index = self.operand(0);
                 self.ensure(5, is_index(index), "the sizes are no i64 or i32")?;

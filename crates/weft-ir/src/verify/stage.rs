@@ -96,6 +96,7 @@ impl<'f> Ring<'f> {
         let before_loops = matches!(op, Op::SimtGlobalId { .. } | Op::SimtGlobalSize { .. });
         match (self.stage, op.dialect()) {
             (_, "scf") => true,
+            (stage, "par") if matches!(op, Op::ParBlocks { .. }) => stage != Stage::Py && !self.f.kernel,
             (Stage::Py, dialect) => dialect == "py",
             (Stage::Loops, "simt") => !before_loops,
             (Stage::Loops, dialect) => matches!(dialect, "arith" | "math" | "mem" | "par"),

@@ -90,6 +90,8 @@ pub(super) enum Iter {
     Map(Abs, Vec<Abs>),
     /// `filter(f, it)`.
     Filter(Abs, Abs),
+    /// `prange(…)`: the range, whose iterations a `for` may do at once.
+    Parallel(Abs),
     /// A generator expression, with the values around it.
     Generator(Shared<Generator>),
 }
@@ -184,6 +186,7 @@ impl Infer<'_> {
                 Iter::Reversed(_) => "reversed".into(),
                 Iter::Map(..) => "map".into(),
                 Iter::Filter(..) => "filter".into(),
+                Iter::Parallel(_) => "prange".into(),
                 Iter::Generator(_) => "generator".into(),
             },
             Abs::List(_, site) => self.describe_ty(&Ty::List(*site)),

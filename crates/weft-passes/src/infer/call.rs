@@ -1,6 +1,6 @@
 //! Calls: builtins, library functions, primitives.
 
-use super::abs::{Abs, Exc, INT64, SIZE};
+use super::abs::{Abs, Exc, INT64, Iter, SIZE};
 use super::array::ZeroD;
 use super::library::{self, Form, Overload};
 use super::{Door, FunctionRef, Infer, Resolved, Scope};
@@ -135,6 +135,9 @@ impl Infer<'_> {
         let args = args.as_slice();
         match (name.as_str(), args) {
             ("builtins.range", [_] | [_, _] | [_, _, _]) => self.range_object(args),
+            ("weft.prange", [_] | [_, _] | [_, _, _]) => {
+                Ok(Abs::Iter(Box::new(Iter::Parallel(self.range_object(args)?))))
+            }
             ("builtins.len", [x]) => self.builtin_len(x),
             ("builtins.abs", [x]) => self.builtin_abs(x),
             ("builtins.min", [_, _, ..]) => self.builtin_extreme(CmpOp::Lt, args),

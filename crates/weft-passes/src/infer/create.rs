@@ -225,7 +225,7 @@ impl Infer<'_> {
     // ---- new arrays --------------------------------------------------------------------------
 
     /// A size of a new array: an integer that is not negative.
-    fn new_size(&mut self, size: &Abs) -> Result<Dim, Diagnostic> {
+    pub(super) fn new_size(&mut self, size: &Abs) -> Result<Dim, Diagnostic> {
         let integer = match self.type_of(size) {
             Some(Type::Py(w)) => matches!(w, Weak::Int | Weak::Bool),
             Some(Type::Num(d)) => d.is_int(),
@@ -264,7 +264,7 @@ impl Infer<'_> {
         Ok(Abs::Value(self.allocate(dims, dtype, zero)))
     }
 
-    fn allocate(&mut self, dims: Vec<Dim>, dtype: DType, zero: bool) -> ValueId {
+    pub(super) fn allocate(&mut self, dims: Vec<Dim>, dtype: DType, zero: bool) -> ValueId {
         let ty = Type::tensor(TensorType::fresh(dims, dtype, Place::Host));
         self.emit(Op::NtAlloc { zero }, &[], ty)
     }

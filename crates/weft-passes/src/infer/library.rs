@@ -39,6 +39,7 @@ const BUILTINS: &[&str] = &[
     "builtins.zip",
     "weft.get_global_id",
     "weft.get_global_size",
+    "weft.prange",
 ];
 
 /// How an overload applies to arrays.

@@ -22,6 +22,7 @@ mod array;
 mod branch;
 mod builtins;
 mod call;
+mod carried;
 mod clash;
 mod complex;
 mod create;
@@ -38,6 +39,7 @@ mod library;
 mod list;
 mod masked;
 mod objects;
+mod parallel;
 mod pow;
 mod prim;
 mod reduce;
@@ -220,6 +222,7 @@ pub fn run_with(
                 let mut funcs = vec![infer.out];
                 funcs.extend(infer.funcs);
                 funcs.iter_mut().for_each(masked::run);
+                funcs.iter_mut().try_for_each(crate::races::run)?;
                 let module = Module { stage: Stage::Ntensor, funcs, sites: infer.sites };
                 return Ok(Output { module, returns, hidden: infer.hidden, lists });
             }
@@ -288,6 +291,8 @@ struct Infer<'r> {
     collected: Vec<(u32, Vec<Abs>)>,
     /// Loops and ifs around this place that are decided at run time.
     undecided: u32,
+    /// Inside a loop whose iterations run at once.
+    at_once: bool,
     /// What earlier walks found.
     found: Found,
     /// Variables by place made so far in the function being emitted, or given to it.
@@ -382,6 +387,7 @@ impl<'r> Infer<'r> {
             sinks: vec![],
             collected: vec![],
             undecided: 0,
+            at_once: false,
             found: Found::default(),
             variables: HashMap::new(),
             restarts: false,

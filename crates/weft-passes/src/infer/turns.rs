@@ -20,8 +20,17 @@ impl Infer<'_> {
         args: Vec<Abs>,
         env: &mut Env,
     ) -> Result<Option<Flow>, Diagnostic> {
-        let iter = self.present_or(&args[0], ExcClass::TypeError, "'NoneType' object is not iterable")?;
+        let mut iter = self.present_or(&args[0], ExcClass::TypeError, "'NoneType' object is not iterable")?;
         let inits = &args[1..];
+        if let Abs::Iter(it) = &iter
+            && let Iter::Parallel(range) = &**it
+        {
+            let range = range.clone();
+            if self.may_run_at_once() {
+                return self.walk_parallel(py, op, &range, inits, env);
+            }
+            iter = range;
+        }
         match &iter {
             Abs::Iter(it) => match &**it {
                 Iter::Generator(_) | Iter::Filter(..) => return self.walk_generated(py, op, &iter, inits, env),
@@ -49,7 +58,7 @@ impl Infer<'_> {
     }
 
     /// Values an index can have.
-    fn index_range(&self, [lo, hi, step]: [ValueId; 3]) -> (i128, i128) {
+    pub(super) fn index_range(&self, [lo, hi, step]: [ValueId; 3]) -> (i128, i128) {
         let (lo, hi, step) = (self.range(&Abs::Value(lo)), self.range(&Abs::Value(hi)), self.range(&Abs::Value(step)));
         match step {
             (1.., _) => (lo.0, (hi.1 - 1).max(lo.0)),
@@ -58,7 +67,7 @@ impl Infer<'_> {
         }
     }
 
-    fn walk_counted(
+    pub(super) fn walk_counted(
         &mut self,
         py: Here<'_>,
         op: OpId,
@@ -361,7 +370,7 @@ impl Infer<'_> {
             Abs::Tuple(_) => true,
             Abs::Range(bounds) => bounds.iter().all(|b| matches!(b, Abs::Const(_))),
             Abs::Iter(it) => match &**it {
-                Iter::Enumerate(it, _) | Iter::Reversed(it) => self.is_static(it),
+                Iter::Enumerate(it, _) | Iter::Reversed(it) | Iter::Parallel(it) => self.is_static(it),
                 Iter::Zip(all) | Iter::Map(_, all) => all.iter().all(|a| self.is_static(a)),
                 Iter::Filter(..) | Iter::Generator(_) => false,
             },
@@ -384,7 +393,7 @@ impl Infer<'_> {
             Abs::Tuple(items) => Ok(Abs::Const(Const::Int(items.len() as i128))),
             Abs::Range(bounds) => self.range_len(bounds),
             Abs::Iter(it) => match &**it {
-                Iter::Enumerate(it, _) | Iter::Reversed(it) => self.iter_len(it),
+                Iter::Enumerate(it, _) | Iter::Reversed(it) | Iter::Parallel(it) => self.iter_len(it),
                 Iter::Zip(all) | Iter::Map(_, all) => {
                     let mut lens = vec![];
                     for a in all {
@@ -445,6 +454,7 @@ impl Infer<'_> {
                     let count = self.int_binop(BinOp::Add, start, i)?;
                     Ok(Abs::Tuple(vec![count, self.item_at(it, i)?]))
                 }
+                Iter::Parallel(it) => self.item_at(it, i),
                 Iter::Zip(all) => Ok(Abs::Tuple(all.iter().map(|a| self.item_at(a, i)).collect::<Result<_, _>>()?)),
                 Iter::Reversed(it) => {
                     let len = self.iter_len(it)?;

@@ -175,6 +175,18 @@ impl Lower<'_> {
         Some(build.value(Op::And, &[overlaps, other], Type::BOOL))
     }
 
+    /// Whether the elements of two arrays lie in the same stretch of memory, decided at run time; `None` if they cannot.
+    pub(super) fn share_memory(&mut self, a: &Array, b: &Array) -> Option<ValueId> {
+        if self.apart(a, b) {
+            return None;
+        }
+        let (a, b) = (self.extent(a), self.extent(b));
+        let mut build = self.r.b();
+        let below = build.value(Op::Cmp { is: CmpOp::Lt }, &[a.1, b.2], Type::BOOL);
+        let above = build.value(Op::Cmp { is: CmpOp::Lt }, &[b.1, a.2], Type::BOOL);
+        Some(build.value(Op::And, &[below, above], Type::BOOL))
+    }
+
     /// Whether two arrays cannot share memory: they are of different memory, some of which this function allocated.
     fn apart(&self, a: &Array, b: &Array) -> bool {
         match (self.roots.get(&a.owner), self.roots.get(&b.owner)) {

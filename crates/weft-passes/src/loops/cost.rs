@@ -26,7 +26,7 @@ fn op(f: &Func, id: OpId) -> u64 {
         Op::MemLoad { .. } | Op::MemStore { .. } => 3,
         Op::ScfIf => 1 + inner / 2,
         Op::ScfLoop => inner.saturating_mul(16),
-        Op::ScfBlock | Op::ScfTry => inner,
+        Op::ScfBlock | Op::ScfTry | Op::ParBlocks { .. } => inner,
         Op::ScfFor => inner.saturating_mul(turns(f, data.operands[0], data.operands[1])),
         Op::Const { .. } | Op::Yield | Op::Return => 0,
         _ => 1,

@@ -1,17 +1,20 @@
 //! Control flow, cells and calls: arrays go through as their slots.
 
 use super::array::Array;
-use super::{Lower, space_of};
+use super::{Lower, cost, space_of};
+use crate::races;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use weft_diag::Diagnostic;
 use weft_ir::attr::CmpOp;
 use weft_ir::build::machine_type;
-use weft_ir::{Builder, DType, Dim, Op, OpId, Type, ValueId};
+use weft_ir::{Builder, DType, Dim, Op, OpId, RegionId, Type, ValueId};
 
 /// Ops that values pass through.
 pub fn is_flow(op: &Op) -> bool {
     use Op::*;
-    matches!(op, ScfIf | ScfFor | ScfLoop | ScfBlock | ScfTry | Yield | Break { .. } | Continue { .. } | Call { .. })
+    matches!(op, ScfIf | ScfFor | ScfLoop | ScfBlock | ScfTry | ParBlocks { .. })
+        || matches!(op, Yield | Break { .. } | Continue { .. } | Call { .. })
 }
 
 /// Types of the slots of a value.
@@ -70,7 +73,13 @@ impl Lower<'_> {
     /// The same op on slots.
     pub fn flow(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
-        let operands: Vec<ValueId> = data.operands.iter().flat_map(|&v| self.slots(v)).collect();
+        let mut operands: Vec<ValueId> = data.operands.iter().flat_map(|&v| self.slots(v)).collect();
+        if matches!(data.op, Op::ParBlocks { .. })
+            && let Some(overlaps) = self.blocks_overlap(data.regions[0])
+        {
+            let zero = self.r.b().i64(0);
+            operands[1] = self.r.b().value(Op::Select, &[overlaps, zero, operands[1]], Type::I64);
+        }
         let types: Vec<Vec<Type>> = data.results.iter().map(|&v| slot_types(self.r.src.ty(v))).collect();
         let mut regions = vec![];
         for &old in &data.regions {
@@ -86,7 +95,12 @@ impl Lower<'_> {
             regions.push(new);
         }
         self.r.span = data.span;
-        let op = self.r.b().op(data.op, &operands, &types.concat(), &regions);
+        let op = match data.op {
+            // Of the region, most is a loop over the block's iterations, of which the estimate takes there to be 16.
+            Op::ParBlocks { .. } => Op::ParBlocks { cost: (cost::of_region(&self.r.dst, regions[0]) / 16).max(1) },
+            op => op,
+        };
+        let op = self.r.b().op(op, &operands, &types.concat(), &regions);
         let slots = self.r.dst.op(op).results.clone();
         let mut slots = &slots[..];
         for (&v, types) in data.results.iter().zip(&types) {
@@ -95,6 +109,33 @@ impl Lower<'_> {
             slots = rest;
         }
         Ok(())
+    }
+
+    /// Whether different arrays that blocks of a `prange` use share memory that they write, decided at run time; `None` if
+    /// that cannot be. What each array's own accesses do to each other was looked at before (`races`).
+    fn blocks_overlap(&mut self, region: RegionId) -> Option<ValueId> {
+        let src = self.r.src;
+        let defs = crate::canon::definitions(src);
+        let (mut used, mut written) = (BTreeSet::new(), BTreeSet::new());
+        src.walk_region(region, &mut |id| {
+            let data = src.op(id);
+            let tensors = data.operands.iter().filter(|&&v| src.ty(v).as_tensor().is_some());
+            used.extend(tensors.map(|&v| races::root(src, &defs, v)));
+            written.extend(races::written(data).map(|v| races::root(src, &defs, v)));
+        });
+        let mut overlaps = None;
+        for w in &written {
+            for other in used.iter().filter(|&o| o != w && !(written.contains(o) && o < w)) {
+                // Those made inside have become nothing yet.
+                let (Some(a), Some(b)) = (self.arrays.get(w).cloned(), self.arrays.get(other).cloned()) else {
+                    continue;
+                };
+                if let Some(meet) = self.share_memory(&a, &b) {
+                    overlaps = Some(self.either(overlaps, meet));
+                }
+            }
+        }
+        overlaps
     }
 
     /// `scf.cell`, `scf.get`, `scf.set`: one for each slot.
