@@ -52,6 +52,7 @@ from weft.errors import (
 
 if TYPE_CHECKING:
     from weft import compat, memory, program, tensor, types, utils
+    from weft._report import Report
 
 __version__: str = _core.__version__
 
@@ -73,6 +74,7 @@ __all__ = [
     "PlacementWarning",
     "Queue",
     "Range",
+    "Report",
     "Tensor",
     "Timer",
     "TypingError",
@@ -116,6 +118,10 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"weft.{name}")
+    if name == "Report":
+        from weft._report import Report
+
+        return Report
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 

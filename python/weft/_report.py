@@ -9,7 +9,7 @@ from typing import NamedTuple
 # What a note may be about, in the order in which notes of a line stand.
 KINDS = ("fused", "parallel", "vector", "checks", "memory", "device")
 
-# One scale, from what costs nothing to what costs something on every turn; alpha lets both light and dark pages through.
+# One scale, from what costs nothing to what costs something on every turn; alpha lets light and dark pages through.
 _SHADES = ("transparent", "rgba(245, 158, 11, .14)", "rgba(245, 158, 11, .32)", "rgba(239, 88, 12, .5)")
 _MEANINGS = ("costs nothing", "a little, or once", "on every turn", "an allocation or copy on every turn")
 
@@ -51,8 +51,8 @@ class Line(NamedTuple):
 class Report:
     """What became of each line of a function: what was fused, ran in parallel, was vectorised, is checked, allocates.
 
-    `str()` is text, notebooks show a page, `.lines` and `.notes` are data. The lines of functions that were called follow
-    those of the function itself, where there is something to say of them.
+    `str()` is text, notebooks show a page, `.lines` and `.notes` are data. The lines of functions that were called
+    follow those of the function itself, where there is something to say of them.
     """
 
     def __init__(self, signature: str, device: str, lines: list[Line]) -> None:

@@ -27,31 +27,38 @@ pub fn loop_remarks(module: &IrModule) -> Result<Vec<LoopRemark>> {
             native::prepare(m, machine, unit)?;
             Ok(m.context.remarks())
         })?;
-        let mut found: Vec<LoopRemark> = vec![];
-        for remark in said.iter().filter_map(|text| read(text)) {
-            if !found.contains(&remark) {
-                found.push(remark);
-            }
-        }
-        Ok(found)
+        Ok(read(&said))
     })
 }
 
-fn read(text: &str) -> Option<LoopRemark> {
-    let (span, text) = remarks::place(text)?;
-    let count = |key: &str| {
-        let from = text.split_once(key)?.1;
-        from.split([',', ')']).next()?.trim().parse::<u32>().ok()
-    };
-    let outcome = match text.strip_prefix("loop not vectorized: ") {
-        Some(why) => Err(why.to_owned()),
-        None if text.starts_with("vectorized loop") => {
-            Ok((count("vectorization width:")?, count("interleaved count:")?))
-        }
-        None => return None,
-    };
-    Some(LoopRemark { span, outcome })
+/// Remarks in the order in which they came. Some reasons have no place; the next remark, without a reason, then has it.
+fn read(said: &[String]) -> Vec<LoopRemark> {
+    let mut found: Vec<LoopRemark> = vec![];
+    let mut reason = None;
+    for (span, text) in said.iter().filter_map(|text| remarks::place(text)) {
+        let count = |key: &str| {
+            let from = text.split_once(key)?.1;
+            from.split([',', ')']).next()?.trim().parse::<u32>().ok()
+        };
+        let why = text.strip_prefix(NOT).map(|rest| rest.strip_prefix(": ").map(str::to_owned));
+        let outcome = match (why, span) {
+            (Some(why @ Some(_)), None) => {
+                reason = why;
+                continue;
+            }
+            (Some(why), Some(_)) => why.or_else(|| reason.take()).map(Err),
+            (None, Some(_)) if text.starts_with("vectorized loop") => {
+                count("vectorization width:").zip(count("interleaved count:")).map(Ok)
+            }
+            _ => None,
+        };
+        let remark = span.zip(outcome).map(|(span, outcome)| LoopRemark { span, outcome });
+        found.extend(remark.filter(|remark| !found.contains(remark)));
+    }
+    found
 }
+
+const NOT: &str = "loop not vectorized";
 
 #[cfg(test)]
 mod tests {
@@ -60,11 +67,18 @@ mod tests {
     #[test]
     fn remarks_are_read() {
         let place = Span::new(3, 11, 11);
-        let vector = read("weft:12:3: vectorized loop (vectorization width: 4, interleaved count: 2)");
-        assert_eq!(vector, Some(LoopRemark { span: place, outcome: Ok((4, 2)) }));
-        let not = read("weft:12:3: loop not vectorized: call instruction cannot be vectorized");
-        assert_eq!(not, Some(LoopRemark { span: place, outcome: Err("call instruction cannot be vectorized".into()) }));
-        assert_eq!(read("weft:12:3: loop not vectorized"), None);
-        assert_eq!(read("<unknown>:0:0: loop not vectorized: why"), None);
+        let outcomes = |said: &[&str]| {
+            let said: Vec<String> = said.iter().map(|&s| s.to_owned()).collect();
+            let found = read(&said).into_iter();
+            found.map(|r| (r.span == place).then_some(r.outcome).expect("its place")).collect::<Vec<_>>()
+        };
+        let vector = "weft:12:3: vectorized loop (vectorization width: 4, interleaved count: 2)";
+        assert_eq!(outcomes(&[vector, vector]), [Ok((4, 2))]);
+        let not = "weft:12:3: loop not vectorized: call instruction cannot be vectorized";
+        assert_eq!(outcomes(&[not]), [Err("call instruction cannot be vectorized".to_owned())]);
+        assert_eq!(outcomes(&["weft:12:3: loop not vectorized"]), []);
+        let elsewhere = "<unknown>:0:0: loop not vectorized: why";
+        assert_eq!(outcomes(&[elsewhere, "weft:12:3: loop not vectorized"]), [Err("why".to_owned())]);
+        assert_eq!(outcomes(&[elsewhere]), []);
     }
 }

@@ -260,7 +260,7 @@ fn fits(f: &Func, g: &Graph, a: usize, b: usize, siblings: bool) -> bool {
 pub(crate) fn apart(f: &Func, producer: OpId, consumer: OpId) -> &'static str {
     let both = [producer, consumer];
     if space(f, producer) != space(f, consumer) {
-        return "its size is another";
+        return "their sizes differ";
     }
     if both.iter().map(|&op| body_size(f, op)).sum::<usize>() > MAX_BODY {
         return "one loop would be too long";

@@ -104,6 +104,41 @@ pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
     notes
 }
 
+/// Where loops begin that the vectoriser could do something for: innermost, and with no work that others do for them.
+pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
+    let mut found = BTreeSet::new();
+    for f in &stages.loops.funcs {
+        f.walk(&mut |id| {
+            let data = f.op(id);
+            if !is_loop(&data.op) {
+                return;
+            }
+            let mut plain = true;
+            f.walk_region(data.regions[0], &mut |inner| {
+                let op = &f.op(inner).op;
+                let routine = matches!(
+                    op,
+                    Op::MemReduce { .. }
+                        | Op::MemCopy { .. }
+                        | Op::MemMatmul
+                        | Op::MemAlloc { .. }
+                        | Op::MemZero
+                        | Op::MemList { .. }
+                        | Op::MemReserve
+                        | Op::SimtLaunch { .. }
+                );
+                plain &= !is_loop(op) && !routine;
+            });
+            found.extend(plain.then_some((data.span.file, data.span.start)));
+        });
+    }
+    found
+}
+
+fn is_loop(op: &Op) -> bool {
+    matches!(op, Op::ParFor { .. } | Op::ScfFor | Op::ScfLoop)
+}
+
 fn spans_with(module: &Module, wanted: impl Fn(&Op) -> bool) -> BTreeSet<Span> {
     debug_assert_eq!(module.stage, Stage::Loops);
     let mut found = BTreeSet::new();
@@ -249,7 +284,7 @@ impl Fused<'_> {
                 let cost = if turns.is_empty() { Cost::Some } else { Cost::Most };
                 self.note(data.span, Kind::Memory, cost, format!("computed first and copied then: {why}"), &[]);
             }
-            None => self.note(data.span, Kind::Memory, Cost::Some, "copies elements", &[]),
+            None => self.note(data.span, Kind::Memory, Cost::Some, "copies its elements", &[]),
         }
     }
 
@@ -285,18 +320,13 @@ impl Fused<'_> {
         let data = self.f.op(id);
         match turns.last() {
             Some(&turn) if self.tested.checks.contains(&id) => {
-                let text = "indices are tested before the loop{of}, which then runs without checks as far as they are inside";
+                let text =
+                    "indices are tested before the loop{of}, which then runs without checks as far as they are inside";
                 self.note(data.span, Kind::Checks, Cost::None, text, &[turn]);
             }
             Some(_) => {
                 let why = if self.is_loaded(data.operands[0]) { ": its value comes from an array" } else { "" };
-                self.note(
-                    data.span,
-                    Kind::Checks,
-                    Cost::Much,
-                    format!("an index is checked on every turn{why}"),
-                    &[],
-                );
+                self.note(data.span, Kind::Checks, Cost::Much, format!("an index is checked on every turn{why}"), &[]);
             }
             None => self.note(data.span, Kind::Checks, Cost::Some, "an index is checked", &[]),
         }
@@ -318,9 +348,10 @@ impl Fused<'_> {
         let indices = if let Op::NtStore { .. } = data.op { &data.operands[2..] } else { &data.operands[1..] };
         let checked = |&v: &ValueId| self.definition(v).is_some_and(|d| matches!(self.f.op(d).op, Op::NtIndex { .. }));
         if !indices.is_empty() && !indices.iter().all(checked) {
-            let text = match self.given.unchecked {
-                true => "indices are not checked: boundscheck=False",
-                false => "indices are known to be inside: no check",
+            let text = match () {
+                _ if self.f.kernel => "indices are not checked: kernels do not",
+                _ if self.given.unchecked => "indices are not checked: boundscheck=False",
+                _ => "indices are known to be inside: no check",
             };
             self.note(data.span, Kind::Checks, Cost::None, text, &[]);
         }
@@ -329,10 +360,13 @@ impl Fused<'_> {
 
 /// Threads and kernels, in a region at stage `loops`.
 fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<Note>) {
-    for &id in &f.region(region).ops {
+    let ops = &f.region(region).ops;
+    for (at, &id) in ops.iter().enumerate() {
         let data = f.op(id);
+        // What moves arrays stands nowhere in the source: it is there for what comes next.
+        let place = ops[at..].iter().map(|&op| f.op(op).span).find(|span| span.is_known());
         let mut note = |kind, cost, text: String| {
-            notes.push(Note { span: data.span, kind, cost, text, others: vec![] });
+            notes.push(Note { span: place.unwrap_or(Span::NONE), kind, cost, text, others: vec![] });
         };
         match &data.op {
             Op::ParFor { .. } if given.serial => {
@@ -347,8 +381,8 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = match blocks {
-                    true => "parallel by blocks, where there is enough to do".into(),
-                    false => format!("parallel from {items} items on, at about {cost} ns each"),
+                    true => "on several threads by blocks, where there is enough to do".into(),
+                    false => format!("on several threads from {items} items on, at about {cost} ns each"),
                 };
                 note(Kind::Parallel, Cost::None, text);
                 continue;
@@ -362,7 +396,7 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 note(Kind::Device, Cost::Some, text);
             }
             Op::ScfFor | Op::ScfLoop if !has_parallel(f, id) => {
-                note(Kind::Parallel, Cost::None, "turns are taken in order, on one thread".into());
+                note(Kind::Parallel, Cost::None, "in order, on one thread".into());
             }
             _ => {}
         }

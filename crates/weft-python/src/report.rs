@@ -1,10 +1,10 @@
 //! `f.report()`: the notes of a specialisation on the lines of its source.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pyo3::prelude::*;
 use weft_diag::{Sources, Span};
-use weft_passes::report::{Circumstances, Cost, Kind, Note, notes};
+use weft_passes::report::{Circumstances, Cost, Kind, Note, notes, plain_loops};
 
 use crate::dispatcher::chosen;
 use crate::function::Function;
@@ -46,43 +46,45 @@ pub(crate) fn report(py: Python<'_>, function: &Function, index: Option<usize>) 
 /// What the vectoriser did. Where it cannot be asked, there is nothing to tell.
 fn vectors(made: &Specialisation) -> Vec<Note> {
     let remarks = weft_codegen::loop_remarks(&made.stages.loops).unwrap_or_default();
-    let vectorised: BTreeSet<Span> = remarks.iter().filter(|r| r.outcome.is_ok()).map(|r| r.span).collect();
+    let plain = plain_loops(&made.stages);
     let note = |span, cost, text| Note { span, kind: Kind::Vector, cost, text, others: vec![] };
+    let mut reasons: BTreeMap<Span, Vec<String>> = BTreeMap::new();
     let mut found = vec![];
-    for remark in remarks {
-        match remark.outcome {
-            Ok((width, 1)) => found.push(note(remark.span, Cost::None, format!("vectors of {width} items"))),
-            Ok((width, more)) => {
-                found.push(note(remark.span, Cost::None, format!("vectors of {width} items, {more} at a time")));
-            }
-            // Of several copies of one loop the fast one counts: the others are for what hardly happens.
-            Err(_) if vectorised.contains(&remark.span) => {}
+    for remark in remarks.into_iter().filter(|remark| plain.contains(&(remark.span.file, remark.span.start))) {
+        let text = match remark.outcome {
+            Ok((width, 1)) => format!("{width} items at a time"),
+            Ok((width, more)) => format!("{width} items at a time, {more} such in flight"),
             Err(why) => {
-                found.extend(in_words(&why).map(|why| note(remark.span, Cost::Much, format!("no vectors: {why}"))));
+                reasons.entry(remark.span).or_default().push(why);
+                continue;
             }
-        }
+        };
+        found.push(note(remark.span, Cost::None, text));
+    }
+    // Of several copies of one loop the fast one counts: the others are for what hardly happens.
+    reasons.retain(|span, _| !found.iter().any(|note| note.span == *span));
+    for (span, reasons) in reasons {
+        found.extend(in_words(&reasons).map(|why| note(span, Cost::Much, format!("not vectorised: {why}"))));
     }
     found
 }
 
-/// LLVM's reasons in the words of this report; what we asked for ourselves is none.
-fn in_words(why: &str) -> Option<String> {
+/// The first of LLVM's reasons in the words of this report; what we asked for ourselves is none.
+fn in_words(reasons: &[String]) -> Option<String> {
     let known = [
-        ("reorder floating-point", "sums of floats keep their order"),
-        ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
+        ("reorder floating-point", "a sum of floats keeps its order"),
+        ("control flow is not understood", "an exception or a `break` may leave it in the middle"),
+        ("early exit", "an exception or a `break` may leave it in the middle"),
         ("could not determine number of loop iterations", "how many turns it takes is not known before"),
-        ("control flow is not understood", "it can be left in the middle"),
-        ("early exit", "it can be left in the middle"),
-        ("not beneficial", "they would not be faster"),
         ("identified as reduction", "a turn needs what the one before it computed"),
         ("unsafe dependent memory operations", "a turn may read what the one before it wrote"),
         ("cannot identify array bounds", "what it reads and what it writes may be the same memory"),
+        ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
+        ("not beneficial", "it would not be faster"),
     ];
-    if why.contains("disable") {
-        return None;
-    }
-    let found = known.iter().find(|(theirs, _)| why.contains(theirs));
-    Some(found.map_or_else(|| format!("LLVM says `{why}`"), |(_, ours)| (*ours).to_owned()))
+    let meant: Vec<&String> = reasons.iter().filter(|why| !why.contains("disable")).collect();
+    let ours = known.iter().find(|(theirs, _)| meant.iter().any(|why| why.contains(theirs)));
+    ours.map(|(_, ours)| (*ours).to_owned()).or_else(|| meant.first().map(|why| format!("LLVM says `{why}`")))
 }
 
 /// Notes with their lines, each once, in the order of lines.

@@ -93,11 +93,11 @@ impl Context {
     }
 }
 
-/// A remark as its place and its text.
-pub(crate) fn place(remark: &str) -> Option<(Span, &str)> {
+/// A remark as its place, if it has one, and its text.
+pub(crate) fn place(remark: &str) -> Option<(Option<Span>, &str)> {
     let mut parts = remark.splitn(4, ':').skip(1);
     let mut number = || parts.next()?.parse::<u32>().ok();
     let (line, column) = (number()?, number()?);
-    let start = line.checked_sub(1)?;
-    Some((Span::new(column, start, start), parts.next()?.trim()))
+    let place = line.checked_sub(1).map(|start| Span::new(column, start, start));
+    Some((place, parts.next()?.trim()))
 }
