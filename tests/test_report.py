@@ -98,7 +98,7 @@ EXPECTED = {
     parallel: on several threads from 10000 items on, at about 2 ns each
     vector: N items at a time
     memory: computed straight into its place: a temporary only where the arrays overlap
-3 .|         u[1:-1] = v[1:-1]
+3  |         u[1:-1] = v[1:-1]
     parallel: on several threads by blocks, where there is enough to do
     memory: copies its elements
 """,

@@ -136,7 +136,7 @@ def doctor(arguments: list[str]) -> int:
 
 
 def report(arguments: list[str]) -> int:
-    """What became of each line of a compiled function, as text or, with -o, as a page. --call: what to call it with first."""
+    """What became of each line of a compiled function: text or, with -o, a page. --call: a call of it to compile for."""
     import importlib
 
     parser = argparse.ArgumentParser("python -m weft report", description=report.__doc__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import textwrap
 from typing import NamedTuple
 
@@ -17,11 +18,21 @@ _STYLE = """\
 .weft-report { font: 13px/1.5 system-ui, sans-serif; color: inherit; }
 .weft-report table { border-collapse: collapse; font: 13px/1.5 ui-monospace, Menlo, Consolas, monospace; }
 .weft-report td { padding: 0 .7em; border: 0; text-align: left; vertical-align: top; background: none; }
+.weft-report tr + tr td { border-top: 1px solid rgba(128, 128, 128, .18); }
 .weft-report .weft-n { text-align: right; opacity: .55; user-select: none; }
 .weft-report .weft-c { white-space: pre; }
 .weft-report .weft-t { white-space: normal; max-width: 60em; opacity: .85; font-family: system-ui, sans-serif; }
 .weft-report .weft-k { display: inline-block; min-width: 5.2em; font-weight: 600; }
 .weft-report .weft-s { padding: 0 .6em; border-radius: 3px; margin-right: .8em; }"""
+
+
+def _near(file: str) -> str:
+    """A path as one reads it from the working directory, where it is below."""
+    try:
+        below = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file
+    return file if below.startswith(os.pardir) or not os.path.exists(file) else below
 
 
 class Note(NamedTuple):
@@ -101,7 +112,7 @@ class Report:
     def __str__(self) -> str:
         out = [self._title()]
         for function, file, lines in self._functions():
-            out += ["", f"{function}, {file}:{lines[0].number}"]
+            out += ["", f"{function}, {_near(file)}:{lines[0].number}"]
             width = len(str(lines[-1].number))
             for line in lines:
                 mark = " .+!"[line.cost]
@@ -118,7 +129,7 @@ class Report:
         """A fragment that needs nothing else, for light and dark pages."""
         out = [f'<div class="weft-report"><style>{_STYLE}</style>', f"<p><b>{html.escape(self._title())}</b></p>"]
         for function, file, lines in self._functions():
-            out.append(f"<p>{html.escape(function)}, {html.escape(file)}:{lines[0].number}</p><table>")
+            out.append(f"<p>{html.escape(function)}, {html.escape(_near(file))}:{lines[0].number}</p><table>")
             for line in lines:
                 notes = "".join(
                     f'<div style="background: {_SHADES[note.cost]}"><span class="weft-k">{note.kind}</span>'

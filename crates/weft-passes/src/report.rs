@@ -284,7 +284,7 @@ impl Fused<'_> {
                 let cost = if turns.is_empty() { Cost::Some } else { Cost::Most };
                 self.note(data.span, Kind::Memory, cost, format!("computed first and copied then: {why}"), &[]);
             }
-            None => self.note(data.span, Kind::Memory, Cost::Some, "copies its elements", &[]),
+            None => self.note(data.span, Kind::Memory, Cost::None, "copies its elements", &[]),
         }
     }
 
