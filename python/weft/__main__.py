@@ -136,7 +136,7 @@ def doctor(arguments: list[str]) -> int:
 
 
 def report(arguments: list[str]) -> int:
-    """What became of each line of a compiled function: text or, with -o, a page. --call: a call of it to compile for."""
+    """What became of each line of a compiled function: text or, with -o, a page. --call: a call to compile it for."""
     import importlib
 
     parser = argparse.ArgumentParser("python -m weft report", description=report.__doc__)
