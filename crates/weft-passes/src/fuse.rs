@@ -259,8 +259,11 @@ fn fits(f: &Func, g: &Graph, a: usize, b: usize, siblings: bool) -> bool {
 /// Why an elementwise op and one that reads its result did not become one, for the report.
 pub(crate) fn apart(f: &Func, producer: OpId, consumer: OpId) -> &'static str {
     let both = [producer, consumer];
-    if space(f, producer) != space(f, consumer) {
-        return "their sizes differ";
+    let (a, b) = (space(f, producer), space(f, consumer));
+    if a != b {
+        let known = |dims: &[Dim]| dims.iter().all(|d| matches!(d, Dim::Const(_)));
+        let differ = a.len() != b.len() || (known(a) && known(b));
+        return if differ { "their sizes differ" } else { "their sizes are not known to be equal" };
     }
     if both.iter().map(|&op| body_size(f, op)).sum::<usize>() > MAX_BODY {
         return "one loop would be too long";

@@ -204,6 +204,16 @@ impl Fused<'_> {
         self.defs[v.index()]
     }
 
+    /// The elementwise op that computes an array, whatever was found out of its sizes since.
+    fn computed(&self, v: ValueId) -> Option<OpId> {
+        let def = self.definition(v)?;
+        match self.f.op(def).op {
+            Op::NtElementwise => Some(def),
+            Op::NtRefine { .. } | Op::NtExpand { .. } | Op::NtWeaken => self.computed(self.f.op(def).operands[0]),
+            _ => None,
+        }
+    }
+
     /// Walks a region inside these loops; `into`: what it computes goes into an array that is there, at that place.
     fn region(&mut self, region: RegionId, turns: &[Span], into: Option<Span>) {
         for &id in &self.f.region(region).ops {
@@ -255,7 +265,7 @@ impl Fused<'_> {
             }
         }
         for &v in &data.operands {
-            let Some(producer) = self.definition(v).filter(|&op| f.op(op).op == Op::NtElementwise) else { continue };
+            let Some(producer) = self.computed(v) else { continue };
             let why = fuse::apart(f, producer, id);
             let text = format!("stored, and read again by the loop of {{at}}: {why}");
             self.note(f.op(producer).span, Kind::Fused, Cost::Some, text, &[at]);
@@ -273,9 +283,7 @@ impl Fused<'_> {
 
     fn copy(&mut self, id: OpId, turns: &[Span]) {
         let data = self.f.op(id);
-        let source = self.definition(data.operands[1]);
-        let computed = source.filter(|&op| self.f.op(op).op == Op::NtElementwise);
-        match computed {
+        match self.computed(data.operands[1]) {
             Some(op) => {
                 let why = match self.f.effects(op).may_raise {
                     true => "it can raise, and then nothing must have been written",
@@ -291,9 +299,7 @@ impl Fused<'_> {
     fn reduce(&mut self, id: OpId, turns: &[Span]) {
         let data = self.f.op(id);
         self.allocates(data.results[0], data.span, turns);
-        if let Some(producer) = self.definition(data.operands[0])
-            && self.f.op(producer).op == Op::NtElementwise
-        {
+        if let Some(producer) = self.computed(data.operands[0]) {
             let span = self.f.op(producer).span;
             let text = "stored before it is reduced: expressions are not computed inside a reduction";
             self.note(span, Kind::Fused, Cost::Some, text, &[]);

@@ -75,6 +75,7 @@ fn in_words(reasons: &[String]) -> Option<String> {
         ("reorder floating-point", "a sum of floats keeps its order"),
         ("control flow is not understood", "an exception or a `break` may leave it in the middle"),
         ("early exit", "an exception or a `break` may leave it in the middle"),
+        ("potentially faulting load", "an exception or a `break` may leave it in the middle"),
         ("could not determine number of loop iterations", "how many turns it takes is not known before"),
         ("identified as reduction", "a turn needs what the one before it computed"),
         ("unsafe dependent memory operations", "a turn may read what the one before it wrote"),
