@@ -53,6 +53,7 @@ from weft.errors import (
 
 if TYPE_CHECKING:
     from weft import compat, memory, program, tensor, types, utils
+    from weft._report import Report
 
 __version__: str = _core.__version__
 
@@ -74,6 +75,7 @@ __all__ = [
     "PlacementWarning",
     "Queue",
     "Range",
+    "Report",
     "Tensor",
     "Timer",
     "TypingError",
@@ -120,6 +122,10 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"weft.{name}")
+    if name == "Report":
+        from weft._report import Report
+
+        return Report
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 

@@ -1,13 +1,15 @@
-"""`python -m weft devices [--all] [--json] | doctor`."""
+"""`python -m weft devices [--all] [--json] | doctor | report MODULE:FUNCTION [--call EXPRESSION] [-o PAGE]`."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import sys
 from typing import Any
 
+import numpy
 import weft
 from weft import _core
 
@@ -108,8 +110,6 @@ def _native_works() -> str | None:
 
 def doctor(arguments: list[str]) -> int:
     """What was looked for and where, what was found, and what to install for what was not."""
-    import numpy
-
     python = platform.python_version()
     print(f"weft {weft.__version__}, Python {python}, NumPy {numpy.__version__}, {platform.machine()}")
     broken = _native_works()
@@ -135,17 +135,58 @@ def doctor(arguments: list[str]) -> int:
     return 1 if broken else 0
 
 
+def report(arguments: list[str]) -> int:
+    """What became of each line of a compiled function: text or, with -o, a page. --call: a call to compile it for."""
+    import importlib
+
+    parser = argparse.ArgumentParser("python -m weft report", description=report.__doc__)
+    parser.add_argument(
+        "function", metavar="MODULE:FUNCTION", help="a module that can be imported from here, or a file"
+    )
+    parser.add_argument(
+        "--call", metavar="EXPRESSION", help="evaluated in the module, to compile the function: 'f(np.ones(9))'"
+    )
+    parser.add_argument("-o", "--output", metavar="PAGE", help="an HTML file to write")
+    given = parser.parse_args(arguments)
+    where, _, name = given.function.rpartition(":")
+    if not where:
+        parser.error(f"{given.function} names no function: write MODULE:FUNCTION")
+    if where.endswith(".py"):
+        directory, where = os.path.split(where[:-3])
+        sys.path.insert(0, directory or os.curdir)
+    module = importlib.import_module(where)
+    function: Any = module
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    if not isinstance(function, (_core.Dispatcher, _core.Kernel)):
+        parser.error(f"{name} is no compiled function of {where}: decorate it with @weft.njit")
+    if given.call:
+        eval(given.call, {"np": numpy, "numpy": numpy, "weft": weft, **vars(module)})
+    if not function.specializations:
+        parser.error(f"{name} has no signature and was not called: say with what to call it, --call '{name}(…)'")
+    found = function.report()
+    if given.output:
+        with open(given.output, "w", encoding="utf-8") as page:
+            page.write(found.page())
+    else:
+        print(found)
+    return 0
+
+
 COMMANDS = {"devices": (devices, ("--all", "--json")), "doctor": (doctor, ())}
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command line."""
     name, options = (arguments[0], arguments[1:]) if arguments else ("", [])
+    if name == "report":
+        return report(options)
     if name not in COMMANDS or not set(options) <= set(COMMANDS[name][1]):
         print("usage: python -m weft COMMAND\n", file=sys.stderr)
         for known, (command, flags) in COMMANDS.items():
             usage = " ".join([known, *(f"[{flag}]" for flag in flags)])
             print(f"  {usage:<26}{command.__doc__}", file=sys.stderr)
+        print(f"  {'report MODULE:FUNCTION …':<26}{report.__doc__}", file=sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
     return COMMANDS[name][0](options)
 

@@ -55,7 +55,7 @@ pub struct DeviceCode {
 /// Compiles a host function of a module at stage `loops`.
 pub fn compile_host(module: &IrModule, func: &str) -> Result<HostCode> {
     let func = module.func(func).ok_or_else(|| CodegenError::NoFunction(func.into()))?;
-    guarded(|| with_host(module, func, native::finish).map(|object| HostCode { object }))
+    guarded(|| with_host(module, func, false, native::finish).map(|object| HostCode { object }))
 }
 
 /// Maps an object of [`compile_host`] into this process.
@@ -91,11 +91,11 @@ pub fn inspect(module: &IrModule, what: &str) -> Result<String> {
         with_kernels(module, &target, emit).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     };
     guarded(|| match what.as_str() {
-        "llvm" => with_host(module, module.entry(), |m, machine, unit| {
+        "llvm" => with_host(module, module.entry(), false, |m, machine, unit| {
             native::prepare(m, machine, unit)?;
             Ok(m.text())
         }),
-        "asm" => with_host(module, module.entry(), |m, machine, unit| {
+        "asm" => with_host(module, module.entry(), false, |m, machine, unit| {
             native::prepare(m, machine, unit)?;
             let text = machine.emit(m, Emit::Assembly)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
@@ -111,11 +111,18 @@ pub fn infos(module: &IrModule, target: &DeviceTarget) -> Vec<KernelInfo> {
     module.funcs.iter().filter(|f| f.kernel).enumerate().map(|(i, f)| kernel_info(f, i, target.into())).collect()
 }
 
-fn with_host<T>(ir: &IrModule, func: &Func, finish: impl FnOnce(&Module, &Machine, &Unit) -> Result<T>) -> Result<T> {
+/// Writes a host function for `finish`; `located`: its loops say where they stand.
+pub(crate) fn with_host<T>(
+    ir: &IrModule,
+    func: &Func,
+    located: bool,
+    finish: impl FnOnce(&Module, &Machine, &Unit) -> Result<T>,
+) -> Result<T> {
     let machine = Machine::new(&TargetKind::Host)?;
     let context = Context::new();
     let module = Module::new(&context, &func.name, &machine);
-    let unit = Unit { ir, module: &module, target: Target::Native, math: Default::default() };
+    let scope = located.then(|| module.scope());
+    let unit = Unit { ir, module: &module, target: Target::Native, math: Default::default(), scope };
     write_entry(&unit, func)?;
     write_called(&unit, func)?;
     check(&module)?;
@@ -134,7 +141,7 @@ fn with_kernels<T>(
     let machine = Machine::new(&kind)?;
     let context = Context::new();
     let module = Module::new(&context, "weft", &machine);
-    let unit = Unit { ir, module: &module, target: target.into(), math: Default::default() };
+    let unit = Unit { ir, module: &module, target: target.into(), math: Default::default(), scope: None };
     for (func, info) in ir.funcs.iter().filter(|f| f.kernel).zip(infos(ir, target)) {
         write_kernel(&unit, func, &info)?;
     }

@@ -40,8 +40,10 @@ mod native;
 pub mod ptx;
 mod reduce;
 mod spirv;
+mod vectors;
 
 pub use compile::{DeviceCode, DeviceTarget, HostCode, compile_host, compile_kernels, infos, inspect, load};
 pub use error::{CodegenError, Result};
 pub use llvm::loader::LoadedCode;
 pub use lower::kernel::{ArgField, KernelInfo};
+pub use vectors::{LoopRemark, loop_remarks};

@@ -256,6 +256,24 @@ fn fits(f: &Func, g: &Graph, a: usize, b: usize, siblings: bool) -> bool {
     (linked || siblings) && size <= MAX_BODY && (linked || streams <= MAX_STREAMS) && raising < 2
 }
 
+/// Why an elementwise op and one that reads its result did not become one, for the report.
+pub(crate) fn apart(f: &Func, producer: OpId, consumer: OpId) -> &'static str {
+    let both = [producer, consumer];
+    let (a, b) = (space(f, producer), space(f, consumer));
+    if a != b {
+        let known = |dims: &[Dim]| dims.iter().all(|d| matches!(d, Dim::Const(_)));
+        let differ = a.len() != b.len() || (known(a) && known(b));
+        return if differ { "their sizes differ" } else { "their sizes are not known to be equal" };
+    }
+    if both.iter().map(|&op| body_size(f, op)).sum::<usize>() > MAX_BODY {
+        return "one loop would be too long";
+    }
+    if both.iter().all(|&op| f.effects(op).may_raise) {
+        return "both can raise, and which does so first must not change";
+    }
+    "something between them must come first"
+}
+
 /// One op that does what the members do, in their order.
 fn build(f: &mut Func, members: &[OpId], uses: &[u32]) -> OpId {
     let parts: Vec<OpData> = members.iter().map(|&op| f.op(op).clone()).collect();

@@ -8,6 +8,8 @@
 //! 5. [`loops`] (`fused` → `loops`): arrays become pointers, sizes and strides; ops become loops and kernels.
 //! 6. [`own`] (`loops`): what was allocated and is not returned is released.
 //!
+//! [`report`] tells what they did, from the modules that were kept.
+//!
 //! A pass that crosses a stage border takes a module and gives a new one; inside a stage it edits in place. What
 //! a pass refuses is a [`weft_diag::Diagnostic`] with the user's spans. Passes know no device, no Python object
 //! and no LLVM: a place is a name.
@@ -26,6 +28,7 @@ pub mod place;
 pub mod py;
 mod races;
 mod rebuild;
+pub mod report;
 
 use weft_ir::Place;
 

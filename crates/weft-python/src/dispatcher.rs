@@ -1,5 +1,7 @@
 //! `@weft.njit`: a callable that finds or compiles the specialisation for its arguments.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -14,6 +16,7 @@ use crate::compile::{Request, compile};
 use crate::function::Function;
 use crate::key::{Key, Word};
 use crate::placement::Placement;
+use crate::report::report;
 use crate::run::Ran;
 use crate::settings::{OffloadConflict, offload_conflict};
 use crate::signature::{describe, push_words};
@@ -136,20 +139,25 @@ pub(crate) fn inspect(function: &Function, stage: &str, index: Option<usize>) ->
         let near = weft_diag::nearest(stage, STAGES).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
         return Err(PyValueError::new_err(format!("there is no stage {stage:?}: it is one of {STAGES:?}{near}")));
     }
-    let all = function.in_order();
-    let made = match index {
-        Some(index) => all.get(index).map(|made| &**made),
-        None => function.last(),
-    };
-    let Some(made) = made else {
-        let name = &function.name;
-        return Err(match index {
-            Some(index) => PyIndexError::new_err(format!("`{name}` has no specialisation {index}")),
-            None => PyValueError::new_err(format!("`{name}` has not been compiled yet: call it first")),
-        });
-    };
+    let made = chosen(function, index)?;
     made.text(stage).map_err(|why| {
         PyValueError::new_err(format!("the specialisation {} has no stage {stage:?}: it {why}", made.signature()))
+    })
+}
+
+/// The specialisation that was used last, or the one with that index.
+pub(crate) fn chosen(function: &Function, index: Option<usize>) -> PyResult<Arc<Specialisation>> {
+    let all = function.in_order();
+    let made = match index {
+        Some(index) => all.get(index),
+        None => all.iter().find(|made| function.last().is_some_and(|last| std::ptr::eq(&***made, last))).or(all.last()),
+    };
+    made.cloned().ok_or_else(|| {
+        let name = &function.name;
+        match index {
+            Some(index) => PyIndexError::new_err(format!("`{name}` has no specialisation {index}")),
+            None => PyValueError::new_err(format!("`{name}` has not been compiled yet: call it first")),
+        }
     })
 }
 
@@ -227,6 +235,12 @@ impl Dispatcher {
     #[pyo3(signature = (stage, index = None))]
     fn inspect(&self, stage: &str, index: Option<usize>) -> PyResult<String> {
         inspect(&self.function, stage, index)
+    }
+
+    /// What became of each line of the source: a `weft.Report`. Of the last used specialisation, or the one with that index.
+    #[pyo3(signature = (index = None))]
+    fn report(&self, py: Python<'_>, index: Option<usize>) -> PyResult<Py<PyAny>> {
+        report(py, &self.function, index)
     }
 
     /// Compiles for arguments that `weft.types` described, outside any device context, and describes the result.

@@ -18,6 +18,7 @@ use crate::event::{Event, wait_list};
 use crate::function::Function;
 use crate::key::Word;
 use crate::placement::Placement;
+use crate::report::report;
 use crate::specialisation::Specialization;
 use crate::tensor::UsmNdarray;
 use crate::vectorcall::{ARGUMENTS_OFFSET, Vectorcall, enable_at, packed};
@@ -167,6 +168,12 @@ impl Kernel {
     #[pyo3(signature = (stage, index = None))]
     fn inspect(&self, stage: &str, index: Option<usize>) -> PyResult<String> {
         inspect(&self.0, stage, index)
+    }
+
+    /// What became of each line of the source: a `weft.Report`. Of the last used specialisation, or the one with that index.
+    #[pyo3(signature = (index = None))]
+    fn report(&self, py: Python<'_>, index: Option<usize>) -> PyResult<Py<PyAny>> {
+        report(py, &self.0, index)
     }
 
     fn __repr__(&self) -> String {

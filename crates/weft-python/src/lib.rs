@@ -32,6 +32,7 @@ mod placement;
 mod places;
 mod program;
 mod queue;
+mod report;
 mod resolve;
 mod results;
 mod run;

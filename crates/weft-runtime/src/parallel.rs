@@ -16,7 +16,7 @@ use crate::trace::{self, Kind};
 use weft_codegen::abi::{CallCtx, Chunk, ExcRecord};
 
 /// Regions of less estimated work, in nanoseconds, stay on the caller's thread.
-const INLINE_BELOW: u64 = 20_000;
+pub const PARALLEL_FROM: u64 = 20_000;
 
 /// Least work of a chunk in nanoseconds.
 const CHUNK: u64 = 5_000;
@@ -40,7 +40,7 @@ pub fn num_threads() -> usize {
 /// Iterations per chunk; `n` when the caller should run them all.
 fn chunk_size(n: u64, cost: u32, threads: u64) -> u64 {
     let work = n.saturating_mul(u64::from(cost.max(1)));
-    if work < INLINE_BELOW || threads < 2 || n < 2 {
+    if work < PARALLEL_FROM || threads < 2 || n < 2 {
         return n;
     }
     let chunks = (threads * CHUNKS_PER_THREAD).min(work / CHUNK).max(1);
@@ -124,7 +124,7 @@ impl Shared {
 unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32, team: Option<&pool::Team>) -> u32 {
     let size = chunk_size(n, cost, team.map_or_else(num_threads, pool::Team::num_threads) as u64);
     // A region of some size is brought to the team's cores even if they are one.
-    let inline = size >= n && (team.is_none() || n.saturating_mul(u64::from(cost.max(1))) < INLINE_BELOW);
+    let inline = size >= n && (team.is_none() || n.saturating_mul(u64::from(cost.max(1))) < PARALLEL_FROM);
     if inline {
         // SAFETY: passed on to the caller.
         return unsafe { body(ctx, env, 0, n) };

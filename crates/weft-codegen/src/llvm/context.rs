@@ -10,30 +10,48 @@ use llvm_sys::prelude::*;
 use super::{Type, take_message};
 use crate::error::{CodegenError, Result};
 
+/// What LLVM reported.
+#[derive(Default)]
+struct Said {
+    errors: Vec<String>,
+    /// About loops; kept only if asked for.
+    remarks: Option<Vec<String>>,
+}
+
 /// One compilation's context. Not shared between threads: each compilation has its own, so there is no lock.
 pub(crate) struct Context {
     pub(super) raw: LLVMContextRef,
-    errors: Box<RefCell<Vec<String>>>,
+    said: Box<RefCell<Said>>,
     not_send: PhantomData<*mut ()>,
 }
 
 impl Context {
     /// A fresh context whose errors are collected instead of printed.
     pub(crate) fn new() -> Context {
-        let errors: Box<RefCell<Vec<String>>> = Box::default();
+        let said: Box<RefCell<Said>> = Box::default();
         // SAFETY: the handler gets a pointer to a box that lives as long as the context (see `Drop`).
         let raw = unsafe {
             let raw = LLVMContextCreate();
-            LLVMContextSetDiagnosticHandler(raw, Some(collect), (&raw const *errors).cast_mut().cast());
+            LLVMContextSetDiagnosticHandler(raw, Some(collect), (&raw const *said).cast_mut().cast());
             raw
         };
-        Context { raw, errors, not_send: PhantomData }
+        Context { raw, said, not_send: PhantomData }
     }
 
     /// Fails with what LLVM reported since the last look, if anything.
     pub(crate) fn check(&self) -> Result<()> {
-        let errors = self.errors.take();
+        let errors = std::mem::take(&mut self.said.borrow_mut().errors);
         if errors.is_empty() { Ok(()) } else { Err(CodegenError::Llvm(errors.join("; "))) }
+    }
+
+    /// Keeps remarks from now on.
+    pub(crate) fn keep_remarks(&self) {
+        self.said.borrow_mut().remarks.get_or_insert_default();
+    }
+
+    /// The remarks kept so far.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        self.said.borrow_mut().remarks.take().unwrap_or_default()
     }
 
     /// An integer type.
@@ -100,13 +118,18 @@ impl Drop for Context {
     }
 }
 
-extern "C" fn collect(info: LLVMDiagnosticInfoRef, errors: *mut libc::c_void) {
-    // SAFETY: `errors` is the context's box (see `Context::new`) and LLVM calls on the thread that owns the context;
+extern "C" fn collect(info: LLVMDiagnosticInfoRef, said: *mut libc::c_void) {
+    // SAFETY: `said` is the context's box (see `Context::new`) and LLVM calls on the thread that owns the context;
     // the description is a message we take over.
     unsafe {
-        if LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSError {
-            let text = take_message(LLVMGetDiagInfoDescription(info));
-            (*errors.cast::<RefCell<Vec<String>>>()).borrow_mut().push(text);
+        let mut said = (*said.cast::<RefCell<Said>>()).borrow_mut();
+        let list = match LLVMGetDiagInfoSeverity(info) {
+            LLVMDiagnosticSeverity::LLVMDSError => Some(&mut said.errors),
+            LLVMDiagnosticSeverity::LLVMDSRemark => said.remarks.as_mut(),
+            _ => None,
+        };
+        if let Some(list) = list {
+            list.push(take_message(LLVMGetDiagInfoDescription(info)));
         }
     }
 }

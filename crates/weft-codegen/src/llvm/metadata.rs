@@ -21,6 +21,8 @@ pub(crate) struct LoopHints {
     pub(crate) scalar: bool,
     /// The accesses of this group carry no dependence between iterations.
     pub(crate) parallel: Option<Metadata>,
+    /// Where the loop stands, for remarks about it.
+    pub(crate) location: Option<Metadata>,
 }
 
 impl Context {
@@ -57,6 +59,7 @@ impl Context {
         if let Some(group) = hints.parallel {
             parts.push(self.node(&mut [self.text_node("llvm.loop.parallel_accesses"), group.0]));
         }
+        parts.extend(hints.location.map(|location| location.0));
         // A loop's node is distinct by referring to itself: the placeholder becomes the node.
         // SAFETY: the temporary node is consumed by the replacement.
         unsafe {

@@ -2,7 +2,7 @@
 //!
 //! In the order data flows: `context` and `module` hold IR, `builder` writes it, `metadata` annotates it,
 //! [`target`] and `optimise` turn it into object code, `elf` reads that back and [`loader`] maps it, with [`symbols`]
-//! as the closed list of what it may refer to. [`fatal`] runs all of it on a thread that LLVM may stop without stopping
+//! as the closed list of what it may refer to. `remarks` asks the vectoriser what it did. [`fatal`] runs all of it on a thread that LLVM may stop without stopping
 //! the process.
 //!
 //! Handles (`Type`, `Value`, `Block`, `Metadata`) are plain copies of LLVM's pointers. They are valid as long as the
@@ -17,6 +17,7 @@ pub mod loader;
 pub(crate) mod metadata;
 pub(crate) mod module;
 pub(crate) mod optimise;
+pub(crate) mod remarks;
 pub(crate) mod spirv_state;
 pub mod symbols;
 pub mod target;

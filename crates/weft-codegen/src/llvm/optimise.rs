@@ -7,6 +7,7 @@ use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_sys::transforms::pass_builder::*;
 
 use super::module::{Module, c_string};
+use super::remarks;
 use super::target::Machine;
 use crate::error::{CodegenError, Result};
 
@@ -47,6 +48,7 @@ pub(crate) const SPIRV: &str = "function(sroa,early-cse,simplifycfg,loop-mssa(li
 /// Runs a pipeline in LLVM's text form.
 pub(crate) fn run(module: &Module, machine: &Machine, passes: &str) -> Result<()> {
     let passes = c_string(passes);
+    let _options = remarks::steady();
     // SAFETY: module and machine are alive; options are ours; an error's message is freed by its own function.
     unsafe {
         let options = LLVMCreatePassBuilderOptions();

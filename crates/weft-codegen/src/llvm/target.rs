@@ -190,7 +190,7 @@ impl Drop for Machine {
 }
 
 /// Registers the three targets, once in a process.
-fn initialise() {
+pub(super) fn initialise() {
     static ONCE: Once = Once::new();
     // SAFETY: registration functions of linked components, called once.
     ONCE.call_once(|| unsafe {

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::llvm::builder::{IntIs, Opcode};
 use crate::llvm::metadata::LoopHints;
 use crate::llvm::symbols;
-use crate::llvm::{Block, Type, Value};
+use crate::llvm::{Block, Metadata, Type, Value};
 use crate::mvec;
 
 /// Values that came to a block from each of the blocks before it.
@@ -125,6 +125,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// `scf.loop`.
     pub(crate) fn endless_loop(&mut self, data: &OpData) -> Result<Flow> {
         let (f, inits) = (self.b.function(), self.operands(data)?);
+        let location = self.location();
         let (top, leave) = (self.b.block(f, c"again"), self.b.block(f, c"leave"));
         let before = self.b.here();
         self.b.jump(top);
@@ -137,7 +138,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let Exit { left, turned: mut edges, .. } = self.exits.pop().expect("pushed above");
         if let Some(values) = end {
             edges.push((values, self.b.here()));
-            self.b.jump(top);
+            let back = self.b.jump(top);
+            if location.is_some() && edges.len() == 1 {
+                let hints = LoopHints { location, ..LoopHints::default() };
+                self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
+            }
         }
         edges.push((inits, before));
         for (i, &phi) in carried.iter().enumerate() {
@@ -243,6 +248,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         breakable: bool,
         body: impl FnOnce(&mut Self, Value, &[Value], Block) -> Result<Option<Vec<Value>>>,
     ) -> Result<Vec<Value>> {
+        let hints = LoopHints { location: self.location(), ..hints };
         let f = self.b.function();
         let (top, latch, exit) = (self.b.block(f, c"loop"), self.b.block(f, c"latch"), self.b.block(f, c"exit"));
         let guard = self.b.here();
@@ -282,11 +288,17 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.meet(&types, &left)
     }
 
+    /// Where the op being written stands, if loops are to say so.
+    fn location(&self) -> Option<Metadata> {
+        Some(self.b.context.location(self.unit.scope?, self.span))
+    }
+
     /// What to tell the vectoriser about a parallel loop over this region.
-    pub(crate) fn parallel_hints(&self, region: RegionId, group: crate::llvm::Metadata) -> LoopHints {
+    pub(crate) fn parallel_hints(&self, region: RegionId, group: Metadata) -> LoopHints {
         match self.vector_math(region) {
             Some(bits) if self.unit.target == Target::Native => {
-                LoopHints { width: mvec::lanes(bits), predicate: true, scalar: false, parallel: Some(group) }
+                let parallel = Some(group);
+                LoopHints { width: mvec::lanes(bits), predicate: true, parallel, ..LoopHints::default() }
             }
             _ => LoopHints { parallel: Some(group), ..LoopHints::default() },
         }

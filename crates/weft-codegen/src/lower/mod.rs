@@ -64,6 +64,8 @@ pub(crate) struct Unit<'m, 'c> {
     pub(crate) target: Target,
     /// Math routines called so far (native).
     pub(crate) math: RefCell<Calls>,
+    /// What loops stand in, where each is to say its place in the source.
+    pub(crate) scope: Option<Metadata>,
 }
 
 impl Unit<'_, '_> {
@@ -151,12 +153,14 @@ pub(crate) struct Lowering<'m, 'c> {
     pub(crate) exits: Vec<Exit>,
     /// Exceptions being handled, innermost last: the address of each record.
     pub(crate) handled: Vec<Value>,
+    /// The op being written.
+    pub(crate) span: Span,
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
     pub(crate) fn new(unit: &'m Unit<'m, 'c>, func: &'m Func, b: Builder<'c>, frame: Frame) -> Self {
         let values = vec![None; func.values.len()];
-        Lowering { unit, func, b, frame, values, groups: vec![], exits: vec![], handled: vec![] }
+        Lowering { unit, func, b, frame, values, groups: vec![], exits: vec![], handled: vec![], span: Span::NONE }
     }
 
     /// Lowers a region's ops. Gives the values it yields, or `None` if control never reaches its end.
@@ -174,6 +178,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// Lowers one op.
     pub(crate) fn op(&mut self, id: OpId) -> Result<Flow> {
         let data = self.func.op(id);
+        self.span = data.span;
         match &data.op {
             Op::Yield => return Ok(Flow::Yield(self.operands(data)?)),
             Op::Return => return self.leave(data),

@@ -113,6 +113,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let (ctx, env, lo, hi) = (b.param(f, 0), b.param(f, 1), b.param(f, 2), b.param(f, 3));
         let frame = Frame::Chunk { ctx, fail, iteration: b.i64(0) };
         let mut this = Lowering::new(unit, self.func, b, frame);
+        this.span = data.span;
         let mut at = 0;
         for &id in captured {
             let slot = this.b.bytes_past(env, 8 * at);

@@ -29,6 +29,8 @@ mod reduce;
 mod split;
 mod view;
 
+pub(crate) use split::{Tested, tested};
+
 use crate::rebuild::Rebuild;
 use crate::{PassCx, canon, own};
 use array::Array;

@@ -29,6 +29,27 @@ pub fn run(f: &mut Func) {
     }
 }
 
+/// What the first of two loops does without.
+#[derive(Default)]
+pub(crate) struct Tested {
+    /// Checks of indices.
+    pub checks: BTreeSet<OpId>,
+    /// Sums that cannot overflow then.
+    pub exact: BTreeSet<OpId>,
+}
+
+/// What the pass would take out of the loops of a function, for the report.
+pub(crate) fn tested(f: &Func) -> Tested {
+    let mut loops = vec![];
+    find(f, f.body, &mut loops);
+    let mut all = Tested::default();
+    for check in loops.into_iter().filter_map(|(_, op)| testable(f, op)).flatten() {
+        all.checks.insert(check.op);
+        all.exact.extend(check.sum.ops);
+    }
+    all
+}
+
 /// Loops that may be split, with the regions that hold them.
 fn find(f: &Func, region: RegionId, loops: &mut Vec<(RegionId, OpId)>) {
     for &id in &f.region(region).ops {
@@ -153,18 +174,23 @@ struct Check {
     size: Outside,
 }
 
+/// The checks that a loop over consecutive integers can do without, if that is worth a second loop.
+fn testable(f: &Func, id: OpId) -> Option<Vec<Check>> {
+    let data = f.op(id);
+    let mut bounds = data.operands[..2].iter();
+    if bounds.any(|&v| !matches!(*f.ty(v), Type::I64 | Type::PYINT)) || !is_one(f, data.operands[2]) {
+        return None;
+    }
+    let checks = checks(f, data.regions[0]);
+    // Checks of what no turn changes are LLVM's to move (`simple-loop-unswitch`).
+    checks.iter().any(|c| c.sum.turns != 0).then_some(checks)
+}
+
 fn split(f: &mut Func, region: RegionId, id: OpId) {
+    let Some(checks) = testable(f, id) else { return };
     let data = f.op(id).clone();
     let body = data.regions[0];
     let bounds = [data.operands[0], data.operands[1]];
-    if bounds.iter().any(|&v| !matches!(*f.ty(v), Type::I64 | Type::PYINT)) || !is_one(f, data.operands[2]) {
-        return;
-    }
-    let checks = checks(f, body);
-    // Checks of what no turn changes are LLVM's to move (`simple-loop-unswitch`).
-    if checks.iter().all(|c| c.sum.turns == 0) {
-        return;
-    }
     let at = f.region(region).ops.iter().position(|&op| op == id).unwrap_or(0);
     let after = f.regions[region.index()].ops.split_off(at);
     let mut b = Builder { func: f, region, span: data.span };

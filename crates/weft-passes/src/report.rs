@@ -1,0 +1,421 @@
+//! What became of a function's source, as notes on its places: read off the stages that a specialisation keeps, when somebody
+//! asks. Compiling does nothing for it.
+//!
+//! Comes in: the stages, and what the runtime is told beside them. Goes out: notes in no order. Vectors are the code
+//! generator's to tell (`weft_codegen::loop_remarks`).
+//!
+//! A note's text names other places by slots: `{of}` is ` of line 3` (nothing where that is the note's own line), `{at}` is
+//! `line 3` (and there is no note at all where that is its own).
+
+use crate::loops::{self, Tested};
+use crate::pipeline::Stages;
+use crate::{canon, fuse};
+use std::collections::{BTreeMap, BTreeSet};
+use weft_diag::Span;
+use weft_ir::{Func, Module, Op, OpId, RegionId, Stage, ValueId};
+
+/// What a note is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Which operations share a loop.
+    Fused,
+    /// Threads.
+    Parallel,
+    /// SIMD.
+    Vector,
+    /// What is checked while it runs.
+    Checks,
+    /// Allocations and copies.
+    Memory,
+    /// Kernels and transfers.
+    Device,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Fused => "fused",
+            Kind::Parallel => "parallel",
+            Kind::Vector => "vector",
+            Kind::Checks => "checks",
+            Kind::Memory => "memory",
+            Kind::Device => "device",
+        }
+    }
+}
+
+/// How much time what a note tells may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cost {
+    /// Nothing: it is what one wants.
+    None,
+    /// A little, or once.
+    Some,
+    /// Something for every item or turn.
+    Much,
+    /// An allocation or a copy on every turn.
+    Most,
+}
+
+/// Something to say of a place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Where.
+    pub span: Span,
+    /// About what.
+    pub kind: Kind,
+    /// How bad it is.
+    pub cost: Cost,
+    /// The text, with slots.
+    pub text: String,
+    /// The places that the slots name.
+    pub others: Vec<Span>,
+}
+
+/// What the stages do not say.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances {
+    /// Nanoseconds of work from which on a parallel region is given to several threads.
+    pub parallel_from: u64,
+    /// The user asked for one thread.
+    pub serial: bool,
+    /// The user asked for no bounds checks.
+    pub unchecked: bool,
+    /// The device of kernels.
+    pub device: String,
+}
+
+/// The notes of a function.
+pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
+    let mut notes = vec![];
+    let allocating = spans_with(&stages.loops, |op| matches!(op, Op::MemAlloc { .. }));
+    let before = loops_of_operations(&stages.placed);
+    recomputed(&stages.fused, &before, &mut notes);
+    for f in &stages.fused.funcs {
+        let tested = if f.kernel { Tested::default() } else { loops::tested(f) };
+        let mut fused =
+            Fused { f, defs: canon::definitions(f), given, allocating: &allocating, tested, notes: &mut notes };
+        fused.region(f.body, &[], None);
+    }
+    for f in &stages.loops.funcs {
+        threads(f, f.body, given, &mut notes);
+    }
+    notes
+}
+
+/// Where loops begin that the vectoriser could do something for: innermost, and with no work that others do for them.
+pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
+    let mut found = BTreeSet::new();
+    for f in &stages.loops.funcs {
+        f.walk(&mut |id| {
+            let data = f.op(id);
+            if !is_loop(&data.op) {
+                return;
+            }
+            let mut plain = true;
+            f.walk_region(data.regions[0], &mut |inner| {
+                let op = &f.op(inner).op;
+                let routine = matches!(
+                    op,
+                    Op::MemReduce { .. }
+                        | Op::MemCopy { .. }
+                        | Op::MemMatmul
+                        | Op::MemAlloc { .. }
+                        | Op::MemZero
+                        | Op::MemList { .. }
+                        | Op::MemReserve
+                        | Op::SimtLaunch { .. }
+                );
+                plain &= !is_loop(op) && !routine;
+            });
+            found.extend(plain.then_some((data.span.file, data.span.start)));
+        });
+    }
+    found
+}
+
+fn is_loop(op: &Op) -> bool {
+    matches!(op, Op::ParFor { .. } | Op::ScfFor | Op::ScfLoop)
+}
+
+fn spans_with(module: &Module, wanted: impl Fn(&Op) -> bool) -> BTreeSet<Span> {
+    debug_assert_eq!(module.stage, Stage::Loops);
+    let mut found = BTreeSet::new();
+    for f in &module.funcs {
+        f.walk(&mut |id| found.extend(wanted(&f.op(id).op).then_some(f.op(id).span)));
+    }
+    found
+}
+
+/// The operations of an elementwise body: what a user wrote, once each.
+fn operations(f: &Func, id: OpId) -> BTreeSet<Span> {
+    let mut spans = BTreeSet::new();
+    for &region in &f.op(id).regions {
+        f.walk_region(region, &mut |inner| {
+            let data = f.op(inner);
+            let computes = !matches!(data.op, Op::Const { .. } | Op::Cast | Op::Yield | Op::NtPosition { .. });
+            spans.extend((computes && data.span.is_known()).then_some(data.span));
+        });
+    }
+    spans
+}
+
+/// The loops that each operation is computed in.
+fn loops_of_operations(module: &Module) -> BTreeMap<Span, Vec<Span>> {
+    let mut found: BTreeMap<Span, Vec<Span>> = BTreeMap::new();
+    for f in &module.funcs {
+        f.walk(&mut |id| {
+            if f.op(id).op == Op::NtElementwise {
+                operations(f, id).into_iter().for_each(|span| found.entry(span).or_default().push(f.op(id).span));
+            }
+        });
+    }
+    found
+}
+
+/// Operations that are computed in more loops than before fusion.
+fn recomputed(fused: &Module, before: &BTreeMap<Span, Vec<Span>>, notes: &mut Vec<Note>) {
+    for (span, loops) in loops_of_operations(fused) {
+        if before.get(&span).is_some_and(|once| once.len() < loops.len()) {
+            let text = "computed again in each of the loops{of}, which is cheaper than to store it".into();
+            notes.push(Note { span, kind: Kind::Fused, cost: Cost::None, text, others: loops });
+        }
+    }
+}
+
+/// A function at stage `fused`, where whole arrays and indices still are what the user wrote.
+struct Fused<'a> {
+    f: &'a Func,
+    defs: Vec<Option<OpId>>,
+    given: &'a Circumstances,
+    /// Places that allocate in the end.
+    allocating: &'a BTreeSet<Span>,
+    tested: Tested,
+    notes: &'a mut Vec<Note>,
+}
+
+impl Fused<'_> {
+    fn note(&mut self, span: Span, kind: Kind, cost: Cost, text: impl Into<String>, others: &[Span]) {
+        self.notes.push(Note { span, kind, cost, text: text.into(), others: others.to_vec() });
+    }
+
+    fn definition(&self, v: ValueId) -> Option<OpId> {
+        self.defs[v.index()]
+    }
+
+    /// The elementwise op that computes an array, whatever was found out of its sizes since.
+    fn computed(&self, v: ValueId) -> Option<OpId> {
+        let def = self.definition(v)?;
+        match self.f.op(def).op {
+            Op::NtElementwise => Some(def),
+            Op::NtRefine { .. } | Op::NtExpand { .. } | Op::NtWeaken => self.computed(self.f.op(def).operands[0]),
+            _ => None,
+        }
+    }
+
+    /// Walks a region inside these loops; `into`: what it computes goes into an array that is there, at that place.
+    fn region(&mut self, region: RegionId, turns: &[Span], into: Option<Span>) {
+        for &id in &self.f.region(region).ops {
+            let data = self.f.op(id);
+            let mut inside = turns.to_vec();
+            let mut goes_into = None;
+            match &data.op {
+                Op::NtElementwise => self.elementwise(id, turns, into),
+                Op::NtInto => {
+                    self.into(id);
+                    goes_into = Some(data.span);
+                }
+                Op::NtCopy => self.copy(id, turns),
+                Op::NtAlloc { .. } | Op::NtMatmul => self.allocates(data.results[0], data.span, turns),
+                Op::NtReduce { .. } => self.reduce(id, turns),
+                Op::NtIndex { .. } => self.index(id, turns),
+                Op::NtLoad { .. } | Op::NtStore { .. } => self.access(id),
+                Op::Checked { .. } if !turns.is_empty() && !self.tested.exact.contains(&id) => {
+                    self.note(data.span, Kind::Checks, Cost::Some, "ints are checked for overflow on every turn", &[]);
+                }
+                Op::ScfFor | Op::ScfLoop => inside.push(data.span),
+                _ => {}
+            }
+            if data.op != Op::NtElementwise {
+                data.regions.iter().for_each(|&r| self.region(r, &inside, goes_into));
+            }
+        }
+    }
+
+    fn elementwise(&mut self, id: OpId, turns: &[Span], into: Option<Span>) {
+        let f = self.f;
+        let data = f.op(id);
+        let operations = operations(f, id);
+        let all: Vec<Span> = operations.iter().copied().collect();
+        // What is computed into another array stands where that is written.
+        let at = into.unwrap_or(data.span);
+        if all.len() > 1 {
+            let text = format!("{} operations{{of}} are one loop", all.len());
+            self.note(at, Kind::Fused, Cost::None, text, &all);
+            for span in all {
+                self.note(span, Kind::Fused, Cost::None, "computed in the loop of {at}", &[at]);
+            }
+        }
+        if into.is_none() {
+            let yields = f.region(data.regions[0]).ops.last().map(|&op| f.op(op).operands.clone()).unwrap_or_default();
+            for (k, &v) in data.results.iter().enumerate() {
+                let scalar = yields.get(k).and_then(|&v| self.definition(v)).map(|op| f.op(op).span);
+                self.allocates(v, scalar.filter(|s| s.is_known()).unwrap_or(data.span), turns);
+            }
+        }
+        for &v in &data.operands {
+            let Some(producer) = self.computed(v) else { continue };
+            let why = fuse::apart(f, producer, id);
+            let text = format!("stored, and read again by the loop of {{at}}: {why}");
+            self.note(f.op(producer).span, Kind::Fused, Cost::Some, text, &[at]);
+        }
+    }
+
+    fn into(&mut self, id: OpId) {
+        let span = self.f.op(id).span;
+        let text = match self.allocating.contains(&span) {
+            true => "computed straight into its place: a temporary only where the arrays overlap",
+            false => "computed straight into its place: no temporary",
+        };
+        self.note(span, Kind::Memory, Cost::None, text, &[]);
+    }
+
+    fn copy(&mut self, id: OpId, turns: &[Span]) {
+        let data = self.f.op(id);
+        match self.computed(data.operands[1]) {
+            Some(op) => {
+                let why = match self.f.effects(op).may_raise {
+                    true => "it can raise, and then nothing must have been written",
+                    false => "it is used elsewhere too, or something between writes or can raise",
+                };
+                let cost = if turns.is_empty() { Cost::Some } else { Cost::Most };
+                self.note(data.span, Kind::Memory, cost, format!("computed first and copied then: {why}"), &[]);
+            }
+            None => self.note(data.span, Kind::Memory, Cost::None, "copies its elements", &[]),
+        }
+    }
+
+    fn reduce(&mut self, id: OpId, turns: &[Span]) {
+        let data = self.f.op(id);
+        self.allocates(data.results[0], data.span, turns);
+        if let Some(producer) = self.computed(data.operands[0]) {
+            let span = self.f.op(producer).span;
+            let text = "stored before it is reduced: expressions are not computed inside a reduction";
+            self.note(span, Kind::Fused, Cost::Some, text, &[]);
+        }
+    }
+
+    /// A new array for a value. A single number is not worth a word.
+    fn allocates(&mut self, v: ValueId, span: Span, turns: &[Span]) {
+        let ty = self.f.ty(v);
+        if ty.as_tensor().is_none_or(|t| t.rank() == 0) {
+            return;
+        }
+        let name = ty.user_name();
+        match turns.last() {
+            None => self.note(span, Kind::Memory, Cost::Some, format!("allocates {name}"), &[]),
+            Some(&turn) => {
+                let text = format!("allocates {name} on every turn of the loop{{of}}");
+                self.note(span, Kind::Memory, Cost::Most, text, &[turn]);
+            }
+        }
+    }
+
+    fn index(&mut self, id: OpId, turns: &[Span]) {
+        let data = self.f.op(id);
+        match turns.last() {
+            Some(&turn) if self.tested.checks.contains(&id) => {
+                let text =
+                    "indices are tested before the loop{of}, which then runs without checks as far as they are inside";
+                self.note(data.span, Kind::Checks, Cost::None, text, &[turn]);
+            }
+            Some(_) => {
+                let why = if self.is_loaded(data.operands[0]) { ": its value comes from an array" } else { "" };
+                self.note(data.span, Kind::Checks, Cost::Much, format!("an index is checked on every turn{why}"), &[]);
+            }
+            None => self.note(data.span, Kind::Checks, Cost::Some, "an index is checked", &[]),
+        }
+    }
+
+    /// Whether a number was read from an array, casts aside.
+    fn is_loaded(&self, v: ValueId) -> bool {
+        let Some(def) = self.definition(v) else { return false };
+        match self.f.op(def).op {
+            Op::Cast => self.is_loaded(self.f.op(def).operands[0]),
+            Op::NtLoad { .. } | Op::NtItem => true,
+            _ => false,
+        }
+    }
+
+    /// An element read or written: its indices that no check stands before.
+    fn access(&mut self, id: OpId) {
+        let data = self.f.op(id);
+        let indices = if let Op::NtStore { .. } = data.op { &data.operands[2..] } else { &data.operands[1..] };
+        let checked = |&v: &ValueId| self.definition(v).is_some_and(|d| matches!(self.f.op(d).op, Op::NtIndex { .. }));
+        if !indices.is_empty() && !indices.iter().all(checked) {
+            let text = match () {
+                _ if self.f.kernel => "indices are not checked: kernels do not",
+                _ if self.given.unchecked => "indices are not checked: boundscheck=False",
+                _ => "indices are known to be inside: no check",
+            };
+            self.note(data.span, Kind::Checks, Cost::None, text, &[]);
+        }
+    }
+}
+
+/// Threads and kernels, in a region at stage `loops`.
+fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<Note>) {
+    let ops = &f.region(region).ops;
+    for (at, &id) in ops.iter().enumerate() {
+        let data = f.op(id);
+        // What moves arrays stands nowhere in the source: it is there for what comes next.
+        let place = ops[at..].iter().map(|&op| f.op(op).span).find(|span| span.is_known());
+        let mut note = |kind, cost, text: String| {
+            notes.push(Note { span: place.unwrap_or(Span::NONE), kind, cost, text, others: vec![] });
+        };
+        match &data.op {
+            Op::ParFor { .. } if given.serial => {
+                note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into());
+                continue;
+            }
+            Op::ParFor { cost } => {
+                // A routine takes a block at a time; how many items that are, it says itself.
+                let mut blocks = false;
+                f.walk_region(data.regions[0], &mut |inner| {
+                    blocks |= matches!(f.op(inner).op, Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul);
+                });
+                let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
+                let text = match blocks {
+                    true => "on several threads by blocks, where there is enough to do".into(),
+                    false => format!("on several threads from {items} items on, at about {cost} ns each"),
+                };
+                note(Kind::Parallel, Cost::None, text);
+                continue;
+            }
+            Op::SimtLaunch { .. } => note(Kind::Device, Cost::None, format!("a kernel on {}", given.device)),
+            Op::MemNeed { at, .. } => {
+                let text = match at.is_host() {
+                    true => "copied back to the host, unless the host has it".to_owned(),
+                    false => format!("copied to {}, unless it is there", given.device),
+                };
+                note(Kind::Device, Cost::Some, text);
+            }
+            Op::ScfFor | Op::ScfLoop if !has_parallel(f, id) => {
+                note(Kind::Parallel, Cost::None, "in order, on one thread".into());
+            }
+            _ => {}
+        }
+        data.regions.iter().for_each(|&r| threads(f, r, given, notes));
+    }
+}
+
+fn has_parallel(f: &Func, id: OpId) -> bool {
+    let mut found = false;
+    for &region in &f.op(id).regions {
+        f.walk_region(region, &mut |inner| {
+            found |= matches!(f.op(inner).op, Op::ParFor { .. } | Op::SimtLaunch { .. });
+        });
+    }
+    found
+}
