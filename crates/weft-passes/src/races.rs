@@ -321,9 +321,7 @@ impl<'f> Check<'f> {
                 let Some(k) = walked.iter().position(|&a| a == axis as i32) else {
                     return self.index(start, false, care);
                 };
-                if self.poly(def.operands[2 + 2 * axis])? != Poly::constant(1) {
-                    return None;
-                }
+                let step = self.poly(def.operands[2 + 2 * axis])?.as_constant().filter(|&n| n > 0)?;
                 let whole = canon::dims(self.f, def.operands[0]).get(axis).copied()?;
                 let first = self.slice_end(start, whole)?;
                 let size = canon::dims(self.f, def.results[0]).get(k).copied()?;
@@ -336,7 +334,9 @@ impl<'f> Check<'f> {
                     }
                     None => return None,
                 };
-                Some((first.0.plus(&low), first.1.plus(&high)))
+                let (step, one) = (Poly::constant(step), Poly::constant(1));
+                let last = high.minus(&one).times(&step);
+                Some((first.0.plus(&low.times(&step)), first.1.plus(&last).plus(&one)))
             })
             .collect()
     }
@@ -512,10 +512,24 @@ impl<'f> Check<'f> {
         self.f.ty(v).scalar_dtype() == Some(DType::I64)
     }
 
-    /// Whether a value was computed from what memory holds.
+    /// Whether a value was computed from what memory holds, at a place that depends on the iteration.
     fn is_from_memory(&self, v: ValueId) -> bool {
-        let Some(id) = self.defs[v.index()].filter(|_| self.inside.contains(&v)) else { return false };
-        self.f.effects(id).reads || self.f.op(id).operands.iter().any(|&v| self.is_from_memory(v))
+        let (mut reads, mut varies) = (false, false);
+        let (mut seen, mut waiting) = (BTreeSet::new(), vec![v]);
+        while let Some(v) = waiting.pop() {
+            if !self.inside.contains(&v) || !seen.insert(v) {
+                continue;
+            }
+            match self.defs[v.index()] {
+                Some(id) => {
+                    reads |= self.f.effects(id).reads;
+                    waiting.extend(&self.f.op(id).operands);
+                }
+                // What a loop inside counts is the same in every iteration.
+                None => varies |= v == self.index || !self.counters.contains_key(&v),
+            }
+        }
+        reads && varies
     }
 
     /// A size; `None` if it depends on the iteration.
