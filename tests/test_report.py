@@ -395,3 +395,19 @@ def test_the_command(tmp_path):
 def test_what_the_command_refuses(tmp_path, arguments, message):
     done = run(tmp_path, *arguments)
     assert done.returncode == 2 and message in done.stderr
+
+
+# spec: G3, N6
+def test_a_prange_is_told_from_a_plain_loop():
+    @weft.njit
+    def total(x):
+        s = 0.0
+        for i in weft.prange(len(x)):
+            s += x[i]
+        for i in range(len(x)):
+            s += x[i]
+        return s
+
+    total(np.ones(3))
+    first, second = texts(total.report(), "parallel")
+    assert first.startswith("iterations on several threads from") and second == "in order, on one thread"

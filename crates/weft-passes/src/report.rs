@@ -393,6 +393,12 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 note(Kind::Parallel, Cost::None, text);
                 continue;
             }
+            Op::ParBlocks { cost } => {
+                let turns = given.parallel_from.div_ceil(u64::from(*cost).max(1));
+                let text = format!("iterations on several threads from {turns} on, at about {cost} ns each");
+                note(Kind::Parallel, Cost::None, text);
+                continue;
+            }
             Op::SimtLaunch { .. } => note(Kind::Device, Cost::None, format!("a kernel on {}", given.device)),
             Op::MemNeed { at, .. } => {
                 let text = match at.is_host() {
@@ -401,13 +407,18 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 };
                 note(Kind::Device, Cost::Some, text);
             }
-            Op::ScfFor | Op::ScfLoop if !has_parallel(f, id) => {
+            // What the blocks of a prange reduced is combined by a short loop of its own.
+            Op::ScfFor | Op::ScfLoop if !has_parallel(f, id) && !is_after_blocks(f, data.span) => {
                 note(Kind::Parallel, Cost::None, "in order, on one thread".into());
             }
             _ => {}
         }
         data.regions.iter().for_each(|&r| threads(f, r, given, notes));
     }
+}
+
+fn is_after_blocks(f: &Func, span: Span) -> bool {
+    f.ops.iter().any(|o| matches!(o.op, Op::ParBlocks { .. }) && o.span == span)
 }
 
 fn has_parallel(f: &Func, id: OpId) -> bool {
