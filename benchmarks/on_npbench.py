@@ -31,9 +31,9 @@ import numpy as np
 
 # Variants that NPBench has for Numba; object mode is not compiled code.
 VARIANTS = {"n": "serial", "np": "parallel", "npr": "prange"}
-SECONDS = 0.5  # of measuring, for each contender of a kernel
-TURNS = 3
-LIMIT = 90  # seconds for a kernel
+SECONDS = 2.0  # of measuring, for each contender of a kernel
+TURNS = 15
+LIMIT = 600  # seconds for a kernel
 
 
 class Kernel:
