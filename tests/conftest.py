@@ -92,3 +92,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped, and not for want of CUDA", red=True)
         for name in _skipped:
             terminalreporter.line(name)
+
+
+@pytest.fixture
+def overloads_undone():
+    """What a test registers is gone after it."""
+    from weft import _overload
+
+    before = dict(_overload._OVERLOADS)
+    yield
+    _overload._OVERLOADS.clear()
+    _overload._OVERLOADS.update(before)

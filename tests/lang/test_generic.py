@@ -6,16 +6,7 @@ import numpy as np
 import weft
 from support import same
 
-
-@pytest.fixture(autouse=True)
-def undone():
-    """What a test registers is gone after it."""
-    from weft import _overload
-
-    before = dict(_overload._OVERLOADS)
-    yield
-    _overload._OVERLOADS.clear()
-    _overload._OVERLOADS.update(before)
+pytestmark = pytest.mark.usefixtures("overloads_undone")
 
 
 # spec: N4

@@ -67,7 +67,7 @@ def check_alike(first, x, at, axis):
 
 
 def joined(arrays, axis, kind):
-    """The items of a tuple one after the other along an axis."""
+    """The items one after the other along an axis."""
     first = arrays[0]
     if first.ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
@@ -89,19 +89,7 @@ def joined_list(arrays, axis, kind):
     """The items of a list one after the other along an axis."""
     if len(arrays) == 0:
         raise ValueError("need at least one array to concatenate")
-    first = arrays[0]
-    axis = axis_of(axis, first.ndim)
-    n = 0
-    for at, x in enumerate(arrays):
-        check_alike(first, x, at, axis)
-        n = n + x.shape[axis]
-    result = prim.empty(first.shape[:axis] + (n,) + first.shape[axis + 1 :], kind)
-    place = prim.swap(result, axis, 0)
-    at = 0
-    for x in arrays:
-        place[at : at + x.shape[axis]] = prim.swap(x, axis, 0)
-        at = at + x.shape[axis]
-    return result
+    return joined(arrays, axis, kind)
 
 
 def finished(result, out):

@@ -136,42 +136,33 @@ def only_initial(x, initial, axis, keepdims):
     return initial
 
 
-@overload(np.min, np.amin, np.ndarray.min)
-def array_min(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+def extreme(ufunc, name, fold, a, axis, out, keepdims, initial, where):
+    """The least or the greatest: `ufunc` of two is one of them, called so, and `fold` of many."""
     x = as_array(a)
     x = prim.as_dtype(x, chosen(x, prim.dtype_of(x), None, out))
     if initial is None:
         if where is not True:
             raise ValueError(
-                "reduction operation 'minimum' does not have an identity, so to use a where mask one has to specify "
+                f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify "
                 "'initial'"
             )
-        return into("minimum", folded("min", x, axis, keepdims), out, keepdims)
+        return into(name, folded(fold, x, axis, keepdims), out, keepdims)
     first = prim.as_dtype(initial, prim.dtype_of(x))
     if prim.count(x, axis if x.ndim > 0 else None) == 0:
         result = only_initial(x, first, axis, keepdims)
     else:
-        result = np.minimum(folded("min", masked(x, where, first), axis, keepdims), first)
-    return into("minimum", result, out, keepdims)
+        result = ufunc(folded(fold, masked(x, where, first), axis, keepdims), first)
+    return into(name, result, out, keepdims)
+
+
+@overload(np.min, np.amin, np.ndarray.min)
+def array_min(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+    return extreme(np.minimum, "minimum", "min", a, axis, out, keepdims, initial, where)
 
 
 @overload(np.max, np.amax, np.ndarray.max)
 def array_max(a, axis=None, out=None, keepdims=False, initial=None, where=True):
-    x = as_array(a)
-    x = prim.as_dtype(x, chosen(x, prim.dtype_of(x), None, out))
-    if initial is None:
-        if where is not True:
-            raise ValueError(
-                "reduction operation 'maximum' does not have an identity, so to use a where mask one has to specify "
-                "'initial'"
-            )
-        return into("maximum", folded("max", x, axis, keepdims), out, keepdims)
-    first = prim.as_dtype(initial, prim.dtype_of(x))
-    if prim.count(x, axis if x.ndim > 0 else None) == 0:
-        result = only_initial(x, first, axis, keepdims)
-    else:
-        result = np.maximum(folded("max", masked(x, where, first), axis, keepdims), first)
-    return into("maximum", result, out, keepdims)
+    return extreme(np.maximum, "maximum", "max", a, axis, out, keepdims, initial, where)
 
 
 @overload(np.any, np.ndarray.any)
