@@ -156,6 +156,8 @@ ops! {
     PyDelete "py.delete": 1 -> 0, regions 0, may_raise;
     /// `x.name`.
     PyAttr "py.attr" { name: String }: 1 -> 1, regions 0, may_raise;
+    /// `x.name = v`: operands are x and v. The result is what `x` is from then on.
+    PySetAttr "py.setattr" { name: String }: 2 -> 1, regions 0, writes may_raise;
     /// `a op b`; `inplace` for augmented assignment.
     PyBinop "py.binop" { op: BinOp, inplace: bool }: 2 -> 1, regions 0, may_raise;
     /// `op a`.

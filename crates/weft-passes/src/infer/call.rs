@@ -181,11 +181,13 @@ impl Infer<'_> {
         args: &[Abs],
         keywords: &[String],
     ) -> Result<Abs, Diagnostic> {
-        if let Some(k) = keywords.iter().position(|k| k == "out")
-            && overload.form == Form::Elementwise
-            && overload.params.iter().all(|p| p.name != "out")
-        {
-            return self.call_into(name, overload, args, keywords, k);
+        if overload.form == Form::Elementwise && overload.params.iter().all(|p| p.name != "out") {
+            // Ufuncs take `out` by name, or after the other arguments.
+            let positional = args.len() - keywords.len();
+            let named = keywords.iter().position(|k| k == "out").map(|k| positional + k);
+            if let Some(at) = named.or_else(|| (positional == overload.params.len() + 1).then_some(positional - 1)) {
+                return self.call_into(name, overload, args, keywords, at);
+            }
         }
         let mut bound = self.bind(name, overload, args, keywords)?;
         for (value, _) in bound.iter_mut().zip(&overload.params).filter(|(_, p)| p.name == "shape") {
@@ -231,19 +233,20 @@ impl Infer<'_> {
         })
     }
 
-    /// A ufunc that writes its result into an array: keyword `k` is `out`.
+    /// A ufunc that writes its result into an array: argument `at` is `out`.
     fn call_into(
         &mut self,
         name: &str,
         overload: &'static Overload,
         args: &[Abs],
         keywords: &[String],
-        k: usize,
+        at: usize,
     ) -> Result<Abs, Diagnostic> {
-        let at = args.len() - keywords.len() + k;
         let (mut args, mut keywords) = (args.to_vec(), keywords.to_vec());
+        if let Some(k) = at.checked_sub(args.len() - keywords.len()) {
+            keywords.remove(k);
+        }
         let out = args.remove(at);
-        keywords.remove(k);
         let to = self.as_tensor(&out);
         let result = self.with_output(to, |s| s.call_overload(name, overload, &args, &keywords))?;
         match self.as_tensor(&out) {

@@ -45,6 +45,7 @@ mod prim;
 mod reduce;
 mod resolver;
 mod scalar;
+mod setattr;
 mod store;
 #[cfg(test)]
 mod tests;

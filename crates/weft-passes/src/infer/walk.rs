@@ -204,6 +204,7 @@ impl Infer<'_> {
                 self.set_index(&args[0], &x, &args[2..])?;
                 return Ok(None);
             }
+            Op::PySetAttr { name } => self.set_attribute(py, op, env, &args, name)?,
             // What is unbound has raised above.
             Op::PyDelete => return Ok(None),
             Op::PyDelIndex => {

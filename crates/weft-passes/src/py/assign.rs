@@ -5,8 +5,8 @@ use weft_ir::attr::BinOp;
 use weft_ir::{Op, ValueId};
 use weft_syntax::{Binding, Expr, ExprKind};
 
-use super::Lower;
-use super::refuse::{attribute_target, outer_target, unsupported};
+use super::{Lower, Slot};
+use super::refuse::{attribute_target, outer_target, shared_target, unsupported};
 
 impl<'a> Lower<'a, '_> {
     /// `a = b = value`. `a, b = x, y` needs no tuple: values are made first, then bound in order.
@@ -48,7 +48,18 @@ impl<'a> Lower<'a, '_> {
                 let place = self.place(base, indices, *tuple, target.span)?;
                 self.effect(span, Op::PySetIndex, &[&[value], &place[..]].concat());
             }
-            ExprKind::Attribute { .. } => return Err(attribute_target(target.span)),
+            ExprKind::Attribute { value: object, attr, .. } => match &object.kind {
+                ExprKind::Name { ident, binding } if *binding != Binding::Free => {
+                    let old = self.local(ident, object.span);
+                    let held = |(name, slot): (&&str, &Slot)| *name != ident && matches!(slot, Slot::Value(v) if *v == old);
+                    if self.env.iter().any(held) {
+                        return Err(shared_target(target.span));
+                    }
+                    let new = self.value(target.span, Op::PySetAttr { name: attr.clone() }, &[old, value]);
+                    self.set_local(ident, new, span);
+                }
+                _ => return Err(attribute_target(target.span)),
+            },
             _ => return Err(Diagnostic::internal(target.span, "the parser made this a target")),
         }
         Ok(())

@@ -12,6 +12,11 @@ pub(super) fn attribute_target(span: Span) -> Diagnostic {
     unsupported(span, "assigning to an attribute", "return the new value instead")
 }
 
+/// Refuses `x.shape = v` of what another name holds.
+pub(super) fn shared_target(span: Span) -> Diagnostic {
+    unsupported(span, "assigning to the shape of an array that has another name", "write `x = x.reshape(sizes)`")
+}
+
 /// Refuses to rebind a name outside the compiled function.
 pub(super) fn outer_target(span: Span, name: &str) -> Diagnostic {
     Diagnostic::unsupported(span, format!("assigning to `{name}`, a name outside the function, is not supported"))

@@ -145,6 +145,11 @@ pub(super) trait Walk<'a>: Sized {
             ExprKind::Name { ident, binding } => self.bind(ident, *binding),
             ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().for_each(|t| self.target(t)),
             ExprKind::Starred(target) => self.target(target),
+            // What it holds is used, and another from here on.
+            ExprKind::Attribute { value, .. } => {
+                self.expr(value);
+                self.target(value);
+            }
             _ => self.expr(target),
         }
     }
