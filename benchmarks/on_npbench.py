@@ -4,8 +4,8 @@
     python benchmarks/on_npbench.py CHECKOUT --only gemm,adi --numba --json npbench.json --table npbench.txt
 
 Each kernel runs in a process of its own, which also checks the results as NPBench does (relative error of the norm).
-Times are medians; contenders take turns. The first call of Weft, compiling included, comes after that of a trivial
-function.
+Times are medians; contenders take turns of a few calls. The first call of Weft, compiling included, comes after
+that of a trivial function.
 """
 
 import argparse
@@ -32,7 +32,8 @@ import numpy as np
 # Variants that NPBench has for Numba; object mode is not compiled code.
 VARIANTS = {"n": "serial", "np": "parallel", "npr": "prange"}
 SECONDS = 2.0  # of measuring, for each contender of a kernel
-TURNS = 15
+TURNS = 5
+IN_A_ROW = 5  # calls of a contender in a turn: NPBench, too, calls one again and again
 LIMIT = 600  # seconds for a kernel
 
 
@@ -133,9 +134,10 @@ def measure(kernel: Kernel, numba: bool) -> dict[str, Any]:
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(TURNS):
         for name in random.sample(list(contenders), len(contenders)):
-            # What is slow has fewer turns.
-            if not samples[name] or sum(samples[name]) + spent[name] < SECONDS:
-                samples[name].append(timed(contenders[name], kernel.arguments())[0])
+            for _ in range(IN_A_ROW):
+                # What is slow has fewer turns.
+                if not samples[name] or sum(samples[name]) + spent[name] < SECONDS:
+                    samples[name].append(timed(contenders[name], kernel.arguments())[0])
     row["times"] = {name: statistics.median(times) for name, times in samples.items()}
     return row
 

@@ -522,10 +522,12 @@ fn computed_there(f: &Func, ops: &[OpId], at: usize, uses: &[u32]) -> Option<Vec
     let mentioned = moved.iter().chain([&ops[at]]).flat_map(|&op| &f.op(op).operands).filter(|&&v| v == value).count();
     let alone =
         is_elementwise(f, producer) && f.op(producer).results.len() == 1 && uses[value.index()] == mentioned as u32;
-    // It moves down to the copy: what it reads must not change on the way, nor a raise come out of order.
-    let quiet = before[first + 1..].iter().filter(|op| !moved.contains(op)).all(|&op| {
+    // It moves down to the copy: what it reads must not change on the way. If something raises or leaves on the way, nobody
+    // misses it; but what gives it the sizes can raise itself, and not come after another raise.
+    let from = moved.first().map_or(before.len(), |op| before.iter().position(|o| o == op).unwrap_or(0));
+    let quiet = before.iter().enumerate().skip(first + 1).filter(|(_, op)| !moved.contains(op)).all(|(i, &op)| {
         let e = f.effects(op);
-        matches!(f.op(op).op, Op::ShapeBind { .. }) || !(e.writes || e.may_raise || e.exits)
+        matches!(f.op(op).op, Op::ShapeBind { .. }) || !(e.writes || (i > from && (e.may_raise || e.exits)))
     });
     if !alone || !quiet || f.effects(producer).may_raise {
         return None;

@@ -117,6 +117,7 @@ impl Arguments {
             if ty == &raw mut ffi::PyLong_Type {
                 let mut overflow = 0;
                 let value = ffi::PyLong_AsLongLongAndOverflow(object, &mut overflow);
+                self.alike.add_int(self.slots.len());
                 self.push_scalar(object, Word::weak(Weak::Int), value as u64);
                 return overflow == 0;
             }

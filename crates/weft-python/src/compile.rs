@@ -165,7 +165,10 @@ fn parameters<'py>(
     };
     let params: Option<Vec<Param>> = function.parameters.iter().map(|_| words.param(&mut constant)).collect();
     match (params, failed) {
-        (Some(params), _) => Ok(params),
+        (Some(mut params), _) => {
+            words.name_sizes(&mut params);
+            Ok(params)
+        }
         (None, Some(error)) => Err(error),
         (None, None) => Err(errors::internal(py, "a dispatch key is shorter than the parameters")),
     }

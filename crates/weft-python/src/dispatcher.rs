@@ -69,7 +69,7 @@ impl Dispatcher {
         // SAFETY: passed on to the caller.
         unsafe { call.read(py, objects, function) }?;
         let placement = self.settle(py, Placement::of(py, function, &call)?)?;
-        call.key.push(Word::context(placement.id()).sized(call.alike));
+        call.key.extend([Word::context(placement.id()), call.alike.word(&call.slots)]);
         let made = match function.find(py, &call.key) {
             Some(made) => made,
             None => {
@@ -96,7 +96,7 @@ impl Dispatcher {
         if !unsafe { call.read_plain(objects) } || context::current(py).is_ok_and(|c| c.is_some()) {
             return None;
         }
-        call.key.push(Word::context(0).sized(call.alike));
+        call.key.extend([Word::context(0), call.alike.word(&call.slots)]);
         let made = function.find(py, &call.key).filter(|made| made.native && made.guards.hidden.is_empty())?;
         // SAFETY: passed on to the caller.
         Some((unsafe { run::run_on_host(py, function, made, &mut call) }, made))
@@ -249,7 +249,7 @@ impl Dispatcher {
         border(py, || {
             let mut key = Key::new();
             arguments.iter().try_for_each(|described| push_words(&mut key, described))?;
-            key.push(Word::context(0).general());
+            key.extend([Word::context(0), Word::GENERAL]);
             let made = match self.function.find(py, &key) {
                 Some(made) => made,
                 None => self.compile_for_host(py, key)?,
@@ -264,7 +264,8 @@ impl Dispatcher {
         let made = self.function.in_order();
         self.function.forget();
         // What ran on a device is compiled when it is called there again.
-        let keys = made.iter().filter(|s| s.native && s.key.last().is_some_and(|last| last.is_of_host()));
+        let of_host = |key: &Key| matches!(key[..], [.., context, _] if context == Word::context(0));
+        let keys = made.iter().filter(|s| s.native && of_host(&s.key));
         border(py, || keys.map(|s| s.key.clone()).try_for_each(|key| self.compile_for_host(py, key).map(drop)))
     }
 

@@ -169,19 +169,17 @@ impl Function {
     pub(crate) fn key_for(&self, call: &Key) -> Key {
         let mut key = call.clone();
         let Some((last, arguments)) = key.split_last_mut() else { return key };
-        let general = last.general();
         let mut patterns = SmallVec::<[Word; 4]>::new();
         for made in self.all().iter().filter(|s| !s.is_retired()) {
             if let Some((own, rest)) = made.key.split_last()
                 && rest == arguments
-                && own.general() == general
                 && !patterns.contains(own)
             {
                 patterns.push(*own);
             }
         }
         if patterns.len() >= PATTERNS && !patterns.contains(last) {
-            *last = general;
+            *last = Word::GENERAL;
         }
         key
     }

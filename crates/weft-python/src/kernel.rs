@@ -81,7 +81,7 @@ impl Kernel {
             return Err(self.no_place(py, k));
         }
         let dims = sizes.len() as u32;
-        call.key.push(Word::launch(placement.id(), dims));
+        call.key.extend([Word::launch(placement.id(), dims), Word::GENERAL]);
         // A launch that has work is worth giving the GIL away for by its number of items.
         call.elements = sizes.iter().product::<u64>() as usize;
         let made = match function.find(py, &call.key) {

@@ -5,8 +5,9 @@
 //! its length, followed by the words of its parts. What a word cannot hold (a function, a string) is a number in the
 //! function's own table ([`crate::constants`]).
 //!
-//! The last word also says which sizes are equal ([`Alike`]): code for arrays that go together needs no checks that they do,
-//! and its loops fuse. After a few such patterns of one function, code for any sizes serves all further ones.
+//! The last word says which sizes are equal, and which integers are sizes ([`Alike`]): code for arrays that go together needs no
+//! checks that they do, and its loops fuse. After a few such patterns of one function, code for any sizes serves all further
+//! ones.
 
 use smallvec::SmallVec;
 use weft_ir::attr::Const;
@@ -20,7 +21,7 @@ use crate::numpy::ArrayView;
 #[repr(transparent)]
 pub(crate) struct Word(u64);
 
-/// The arguments of a call, and after them the id of the open device context's queue (0: none).
+/// The arguments of a call, after them the id of the open device context's queue (0: none), and which sizes are equal.
 pub(crate) type Key = SmallVec<[Word; 12]>;
 
 /// Most dimensions of an array: as many as the unit mask has bits.
@@ -41,10 +42,6 @@ const LAYOUT: u32 = 14; // 2 bits
 const READONLY: u32 = 16; // 1 bit
 const PLACE: u32 = 17; // 15 bits: 0 is the host, else a queue's id
 const UNITS: u32 = 32; // 32 bits; of tuples the length, of constants the number
-
-/// In the last word: the code is for any sizes.
-const GENERAL: u64 = 1 << DTYPE;
-const PATTERN: u64 = 0xffff_ffff << UNITS | GENERAL;
 
 const WEAKS: [Weak; 5] = [Weak::None, Weak::Bool, Weak::Int, Weak::Float, Weak::Complex];
 
@@ -122,25 +119,13 @@ impl Word {
         Word(CONTEXT | u64::from(id) << PLACE)
     }
 
-    /// The last word of a call whose sizes are equal as this pattern says.
-    pub(crate) fn sized(self, alike: Alike) -> Word {
-        Word(self.0 | u64::from(alike.pattern) << UNITS)
-    }
-
     /// The last word of code for any sizes.
-    pub(crate) fn general(self) -> Word {
-        Word(self.0 & !PATTERN | GENERAL)
-    }
-
-    /// Whether this is the last word of calls and code for the host.
-    pub(crate) fn is_of_host(self) -> bool {
-        self.0 & !PATTERN == Word::context(0).0
-    }
+    pub(crate) const GENERAL: Word = Word(1 << 63);
 
     /// Whether code with this last word serves a call with that one.
     #[inline]
     pub(crate) fn serves(self, call: Word) -> bool {
-        self == call || (self.0 & GENERAL != 0 && self.0 & !PATTERN == call.0 & !PATTERN)
+        self == call || self == Word::GENERAL
     }
 
     /// The open device context of a kernel launch of so many dimensions.
@@ -179,33 +164,80 @@ impl Word {
     }
 }
 
-/// Which sizes of the arguments are equal. The first array of each rank leads: every later one of that rank has a bit for each
-/// of its axes, set where its size is the leader's (and not 1, which the array's word says).
+/// Most sizes that are told apart.
+const SIZES: usize = 7;
+/// Most integers that are compared with sizes, and the bits of each.
+const INTS: usize = 4;
+const INT_BITS: u32 = 3;
+/// Bits of a pattern; the one above says that there is none.
+const BITS: u32 = 63;
+
+/// Bits of a code among so many known sizes: 0 for a size that is told apart from none, the number of a known one, or one more
+/// for a size that is known from then on.
+fn code_bits(known: usize) -> u32 {
+    usize::BITS - (known + usize::from(known < SIZES)).leading_zeros()
+}
+
+/// Which sizes of the arguments are equal: codes of the integers, then of every axis in order.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Alike {
-    pattern: u32,
+    pattern: u64,
+    /// Bits of the axes so far.
     bits: u32,
-    /// For ranks 1 to 4, where the leader's sizes are among the slots, plus one.
-    leaders: [u32; 4],
+    sizes: [u64; SIZES],
+    known: usize,
+    /// Where integers are among the slots.
+    ints: [u32; INTS],
+    int_count: usize,
 }
 
 impl Alike {
     /// Adds an array whose sizes are at a place among the slots.
     #[inline]
     pub(crate) fn add(&mut self, slots: &[u64], at: usize, rank: usize) {
-        let Some(leader) = self.leaders.get_mut(rank.wrapping_sub(1)) else { return };
-        if *leader == 0 {
-            *leader = at as u32 + 1;
-            return;
-        }
-        let first = *leader as usize - 1;
-        for k in 0..rank {
-            let equal = slots[at + k] == slots[first + k] && slots[at + k] != 1;
-            if self.bits < u32::BITS {
-                self.pattern |= u32::from(equal) << self.bits;
-                self.bits += 1;
+        for &size in &slots[at..at + rank] {
+            let bits = code_bits(self.known);
+            if self.bits + bits > BITS - INTS as u32 * INT_BITS {
+                return;
             }
+            let code = match self.number(size) {
+                // The array's word says so.
+                _ if size == 1 => 0,
+                None if self.known < SIZES => {
+                    self.sizes[self.known] = size;
+                    self.known += 1;
+                    self.known
+                }
+                number => number.unwrap_or(0),
+            };
+            self.pattern |= (code as u64) << self.bits;
+            self.bits += bits;
         }
+    }
+
+    /// Adds a Python integer at a place among the slots.
+    #[inline]
+    pub(crate) fn add_int(&mut self, at: usize) {
+        if self.int_count < INTS {
+            self.ints[self.int_count] = at as u32;
+            self.int_count += 1;
+        }
+    }
+
+    /// The last word of the call's key.
+    #[inline]
+    pub(crate) fn word(&self, slots: &[u64]) -> Word {
+        let mut word = self.pattern << (INTS as u32 * INT_BITS);
+        for (k, &at) in self.ints[..self.int_count].iter().enumerate() {
+            word |= (self.number(slots[at as usize]).unwrap_or(0) as u64) << (k as u32 * INT_BITS);
+        }
+        Word(word)
+    }
+
+    /// The number of a known size, from 1.
+    #[inline]
+    fn number(&self, size: u64) -> Option<usize> {
+        self.sizes[..self.known].iter().position(|&s| s == size).map(|k| k + 1)
     }
 }
 
@@ -216,34 +248,52 @@ pub(crate) struct Words<'a> {
     next: u32,
     /// Where arrays live.
     place: &'a Place,
-    /// The pattern of equal sizes that is left, and the sizes of the leaders.
-    pattern: u32,
-    leaders: [Vec<Dim>; 4],
+    /// The codes of axes and of integers that are left; nothing in code for any sizes.
+    pattern: Option<(u64, u64)>,
+    bits: u32,
+    sizes: Vec<Dim>,
 }
 
 impl<'a> Words<'a> {
     pub(crate) fn new(key: &'a Key, place: &'a Place) -> Words<'a> {
-        let pattern = key.last().map_or(0, |last| last.bits(UNITS, 32) as u32);
-        Words { rest: key, next: 0, place, pattern, leaders: Default::default() }
+        let last = key.last().filter(|last| **last != Word::GENERAL);
+        let pattern =
+            last.map(|last| (last.0 >> (INTS as u32 * INT_BITS), last.0 & ((1 << (INTS as u32 * INT_BITS)) - 1)));
+        Words { rest: key, next: 0, place, pattern, bits: 0, sizes: vec![] }
     }
 
     /// The type of an array or number. Sizes that are equal have one symbol.
     fn ty(&mut self, word: Word) -> Type {
         let ty = word.ty(&mut self.next, self.place);
-        let Some(t) = ty.as_tensor() else { return ty };
-        let Some(leader) = self.leaders.get_mut(t.rank().wrapping_sub(1)) else { return ty };
-        if leader.is_empty() {
-            leader.clone_from(&t.dims);
-            return ty;
-        }
+        let (Some(t), Some((codes, _))) = (ty.as_tensor(), &mut self.pattern) else { return ty };
         let mut dims = t.dims.clone();
-        for (dim, &known) in dims.iter_mut().zip(&*leader) {
-            if self.pattern & 1 == 1 {
-                *dim = known;
+        for dim in dims.iter_mut() {
+            let bits = code_bits(self.sizes.len());
+            if self.bits + bits > BITS - INTS as u32 * INT_BITS {
+                break;
             }
-            self.pattern >>= 1;
+            let code = (*codes & ((1 << bits) - 1)) as usize;
+            *codes >>= bits;
+            self.bits += bits;
+            match code.checked_sub(1) {
+                None => {}
+                Some(new) if new == self.sizes.len() => self.sizes.push(*dim),
+                Some(known) => *dim = self.sizes.get(known).copied().unwrap_or(*dim),
+            }
         }
         Type::tensor(TensorType { dims, ..t.clone() })
+    }
+
+    /// Python integers that are sizes. To be called when all arguments have been read.
+    pub(crate) fn name_sizes(&self, params: &mut [Param]) {
+        let Some((_, mut codes)) = self.pattern else { return };
+        each_int(params, &mut |param| {
+            let code = (codes & ((1 << INT_BITS) - 1)) as usize;
+            codes >>= INT_BITS;
+            if let Some(&dim) = code.checked_sub(1).and_then(|k| self.sizes.get(k)) {
+                *param = Param::Size(dim);
+            }
+        });
     }
 
     /// What the next argument is. `constant` says what a number in the function's table stands for.
@@ -258,14 +308,25 @@ impl<'a> Words<'a> {
             LIST if word.bits(UNITS, 32) == 0 => Param::List(None),
             LIST => {
                 // The sizes of arrays in lists are not compared.
-                let outer = (std::mem::take(&mut self.pattern), std::mem::take(&mut self.leaders));
+                let outer = self.pattern.take();
                 let item = self.param(constant)?;
-                (self.pattern, self.leaders) = outer;
+                self.pattern = outer;
                 Param::List(Some(Box::new(item)))
             }
             CONSTANT => constant(word.as_constant()?)?,
             _ if word == Word::weak(Weak::None) => Param::Const(Const::None),
             _ => Param::Value(self.ty(word)),
         })
+    }
+}
+
+/// Every Python integer among the arguments, in order; those in lists are none.
+fn each_int(params: &mut [Param], visit: &mut dyn FnMut(&mut Param)) {
+    for param in params {
+        match param {
+            Param::Value(Type::Py(Weak::Int)) => visit(param),
+            Param::Tuple(parts) => each_int(parts, visit),
+            _ => {}
+        }
     }
 }

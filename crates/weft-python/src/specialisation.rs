@@ -135,6 +135,7 @@ impl Drop for Specialisation {
 fn parameter_name(param: &Param) -> String {
     match param {
         Param::Value(ty) => ty.user_name(),
+        Param::Size(_) => Type::PYINT.user_name(),
         Param::Tuple(parts) => format!("tuple[{}]", parts.iter().map(parameter_name).collect::<Vec<_>>().join(", ")),
         Param::List(item) => format!("list[{}]", item.as_deref().map_or(String::new(), parameter_name)),
         Param::Const(Const::Str(text)) => format!("{text:?}"),

@@ -221,6 +221,7 @@ impl Infer<'_> {
     fn argument_form(&mut self, item: &Param, number: u32, depth: u64) -> Option<Ty> {
         Some(match item {
             Param::Value(ty) => super::function::general(&Ty::Leaf(ty.clone())),
+            Param::Size(_) => Ty::Leaf(weft_ir::Type::PYINT),
             Param::Const(c) => Ty::Fixed(Abs::Const(c.clone())),
             Param::Tuple(parts) => {
                 Ty::Tuple(parts.iter().map(|p| self.argument_form(p, number, depth)).collect::<Option<_>>()?)

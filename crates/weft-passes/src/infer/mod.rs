@@ -410,6 +410,14 @@ impl<'r> Infer<'r> {
                 self.out.symbols = self.out.symbols.max(symbols.unwrap_or(0));
                 if *ty == Type::NONE { Abs::Const(Const::None) } else { Abs::Value(v) }
             }
+            Param::Size(dim) => {
+                let size = self.parameter(&Param::Value(Type::PYINT), name);
+                if let Abs::Value(v) = size {
+                    self.ranges.insert(v, (0, i128::from(i64::MAX)));
+                    self.set_affine(v, facts::Affine::size(*dim));
+                }
+                size
+            }
             Param::Tuple(parts) => Abs::Tuple(parts.iter().map(|p| self.parameter(p, name)).collect()),
             Param::List(item) => self.list_parameter(item.as_deref(), name),
             Param::Const(c) => Abs::Const(c.clone()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
-use weft_ir::{DType, ExcClass, Type};
+use weft_ir::{DType, Dim, ExcClass, Type};
 
 use crate::py::PyFunction;
 
@@ -121,6 +121,8 @@ pub trait Resolver {
 pub enum Param {
     /// A run-time value: a parameter of the entry.
     Value(Type),
+    /// A Python int that is the size of an axis.
+    Size(Dim),
     /// A tuple, by parts; those that are values follow each other as parameters of the entry.
     Tuple(Vec<Param>),
     /// A list of these: one parameter. Nothing is known of the items of an empty one.

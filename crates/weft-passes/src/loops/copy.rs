@@ -9,6 +9,7 @@ use super::Lower;
 use super::array::Array;
 use super::cost;
 use super::elementwise::Space;
+use std::collections::BTreeMap;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, Dim, Layout, Op, OpId, TensorType, Type, ValueId};
@@ -88,7 +89,8 @@ impl Lower<'_> {
                 detour = Some(self.either(detour, ne));
             }
         }
-        for from in self.read_by(work, &to) {
+        let saved = self.save_repeated(work, &to, &ty.dims)?;
+        for from in self.read_by(work, &to, &saved) {
             if let Some(meets) = self.meets(&to, &from) {
                 detour = Some(self.either(detour, meets));
             }
@@ -96,7 +98,9 @@ impl Lower<'_> {
         let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
         let own = TensorType { layout, ..ty.clone() };
         let Some(detour) = detour else {
-            return self.elementwise_into(work, &[to]);
+            self.elementwise_into(work, &[to])?;
+            self.arrays.extend(saved);
+            return Ok(());
         };
         let place = to.ty.place.clone();
         let (elsewhere, ()) = self.nested(|l| {
@@ -116,6 +120,7 @@ impl Lower<'_> {
         let ty = TensorType { layout: to.ty.layout, ..ty };
         let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
         self.elementwise_into(work, std::slice::from_ref(&out))?;
+        self.arrays.extend(saved);
         let (moves, ()) = self.nested(|l| {
             l.arrays.insert(result, out);
             let mut from = result;
@@ -134,11 +139,30 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The arrays that an op reads, as far as writing to `to` may change them: of a parameter that `to` is no part of, all of it once.
-    fn read_by(&self, op: OpId, to: &Array) -> Vec<Array> {
+    /// Lets an op read copies of the arrays that it reads again and again, where `to` shares their memory: they are smaller than
+    /// what is written. Returns the arrays themselves.
+    fn save_repeated(&mut self, op: OpId, to: &Array, space: &[Dim]) -> Result<BTreeMap<ValueId, Array>, Diagnostic> {
+        let mut saved = BTreeMap::new();
+        for v in self.r.src.op(op).operands.clone() {
+            let Some(a) = self.arrays.get(&v).filter(|_| !saved.contains_key(&v)).cloned() else { continue };
+            let skip = space.len() - a.ty.rank();
+            let repeats = |k: usize| k < skip || a.ty.dims[k - skip] != space[k];
+            if !a.ty.dims.is_empty() && (0..space.len()).any(repeats) && !self.apart(to, &a) {
+                let copy = self.read_first(to, &a)?;
+                self.arrays.insert(v, copy);
+                saved.insert(v, a);
+            }
+        }
+        Ok(saved)
+    }
+
+    /// The arrays that an op reads, but for some, as far as writing to `to` may change them: of a parameter that `to` is no part
+    /// of, all of it once.
+    fn read_by(&self, op: OpId, to: &Array, but: &BTreeMap<ValueId, Array>) -> Vec<Array> {
         let mut found: Vec<Array> = vec![];
         let root = self.roots.get(&to.owner);
-        for a in self.r.src.op(op).operands.iter().filter_map(|v| self.arrays.get(v)) {
+        let operands = self.r.src.op(op).operands.iter().filter(|v| !but.contains_key(v));
+        for a in operands.filter_map(|v| self.arrays.get(v)) {
             let lender = self.roots.get(&a.owner).filter(|r| Some(*r) != root).and_then(|r| self.lenders.get(r));
             let whole = lender.unwrap_or(a);
             if !found.iter().any(|known| known.mem == whole.mem && known.strides == whole.strides) {

@@ -5,8 +5,8 @@ use weft_ir::attr::BinOp;
 use weft_ir::{Op, ValueId};
 use weft_syntax::{Binding, Expr, ExprKind};
 
-use super::{Lower, Slot};
 use super::refuse::{attribute_target, outer_target, shared_target, unsupported};
+use super::{Lower, Slot};
 
 impl<'a> Lower<'a, '_> {
     /// `a = b = value`. `a, b = x, y` needs no tuple: values are made first, then bound in order.
@@ -51,7 +51,8 @@ impl<'a> Lower<'a, '_> {
             ExprKind::Attribute { value: object, attr, .. } => match &object.kind {
                 ExprKind::Name { ident, binding } if *binding != Binding::Free => {
                     let old = self.local(ident, object.span);
-                    let held = |(name, slot): (&&str, &Slot)| *name != ident && matches!(slot, Slot::Value(v) if *v == old);
+                    let held =
+                        |(name, slot): (&&str, &Slot)| *name != ident && matches!(slot, Slot::Value(v) if *v == old);
                     if self.env.iter().any(held) {
                         return Err(shared_target(target.span));
                     }

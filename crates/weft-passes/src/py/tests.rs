@@ -379,7 +379,7 @@ fn what_the_ops_do_not_cover_is_refused_where_it_stands() {
         ("with x: pass", "with x: pass", "a `with` statement is not supported"),
         ("class A: pass", "class A: pass", "a class definition is not supported"),
         ("import os", "import os", "an `import` inside a function is not supported"),
-        ("x.a = 1", "x.a", "assigning to an attribute is not supported"),
+        ("x[0].a = 1", "x[0].a", "assigning to an attribute is not supported"),
         ("x.a += 1", "x.a", "assigning to an attribute is not supported"),
         ("global y\n    y = 1", "y", "assigning to `y`, a name outside the function, is not supported"),
         ("global y\n    y += 1", "y", "assigning to `y`, a name outside the function, is not supported"),
