@@ -18,6 +18,8 @@ pub(crate) fn address(name: &str) -> Option<u64> {
     Some(match name {
         "weft_copy" => crate::copy::copy as *const () as u64,
         "weft_reduce" => crate::reduce::reduce as *const () as u64,
+        "weft_count" => crate::masks::count as *const () as u64,
+        "weft_compress" => crate::masks::compress as *const () as u64,
         "weft_matmul" => crate::matmul::matmul as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,

@@ -34,6 +34,7 @@ mod helpers;
 mod libc_shim;
 pub mod llvm;
 mod lower;
+mod masks;
 mod matmul;
 pub mod mvec;
 mod native;

@@ -256,7 +256,11 @@ impl<'m> Frame<'m> {
             Op::NtElementwise => self.elementwise(id)?,
             Op::NtInto => match self.region(data.regions[0], vec![])? {
                 Flow::Yield(values) if values.len() == 1 => {
-                    crate::nt::copy(self.operand(id, 0)?.array()?, &values[0])?;
+                    let to = self.operand(id, 0)?.array()?;
+                    match data.operands.len() {
+                        1 => crate::nt::copy(to, &values[0])?,
+                        _ => crate::nt::copy_where(to, self.operand(id, 1)?.array()?, values[0].array()?)?,
+                    }
                     vec![]
                 }
                 _ => return Err(Failure::fault("an nt.into yields no array")),
@@ -544,6 +548,27 @@ impl<'m> Frame<'m> {
                         _ => (0, 0),
                     };
                     to.memory.store(to.offset + there, from.memory.load(from.offset + here, from.dtype)?)?;
+                }
+                vec![]
+            }
+            Op::MemCount => {
+                let (mask, n) = (pointer(0)?, self.operand(id, 1)?.int()?);
+                let mut count = 0;
+                for i in 0..n {
+                    count += i64::from(mask.memory.load(mask.offset + i, DType::Bool)? == Scalar::Bool(true));
+                }
+                vec![Value::Scalar(Scalar::i64(count))]
+            }
+            Op::MemCompress { back } => {
+                let (to, from, mask, n) = (pointer(0)?, pointer(1)?, pointer(2)?, self.operand(id, 3)?.int()?);
+                let (item, mut k) = (to.dtype.size() as i64, 0);
+                for i in 0..n {
+                    if mask.memory.load(mask.offset + i, DType::Bool)? == Scalar::Bool(true) {
+                        let (there, here) = if *back { (i, k) } else { (k, i) };
+                        let v = from.memory.load(from.offset + here * item, from.dtype)?;
+                        to.memory.store(to.offset + there * item, v)?;
+                        k += 1;
+                    }
                 }
                 vec![]
             }

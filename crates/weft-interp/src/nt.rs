@@ -195,6 +195,34 @@ impl<'m> Frame<'m> {
                 copy(self.operand(id, 0)?.array()?, self.operand(id, 1)?)?;
                 vec![]
             }
+            Op::NtCount => one(Scalar::i64(chosen(self.operand(id, 0)?.array()?)?.len() as i64)),
+            Op::NtCompress => {
+                let (from, mask) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+                let t = self.tensor_type(data.results[0])?;
+                let (to, chosen) = (Array::fresh(&self.shape_of(t)?, t.dtype, t.layout), chosen(mask)?);
+                if to.shape != [chosen.len() as i64] || from.shape != mask.shape {
+                    return Err(Failure::fault(format!("{} elements as {:?}", chosen.len(), to.shape)));
+                }
+                for (k, index) in chosen.iter().enumerate() {
+                    to.store(&[k as i64], from.load(index)?)?;
+                }
+                vec![Value::Array(to)]
+            }
+            Op::NtPut => {
+                let (to, mask) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+                let chosen = chosen(mask)?;
+                let values = match self.operand(id, 2)? {
+                    Value::Array(from) => from.elements()?,
+                    v => vec![v.scalar()?; chosen.len()],
+                };
+                if values.len() != chosen.len() {
+                    return Err(Failure::fault(format!("{} values for {} elements", values.len(), chosen.len())));
+                }
+                for (index, v) in chosen.iter().zip(values) {
+                    to.store(index, v)?;
+                }
+                vec![]
+            }
             Op::NtMatmul => vec![Value::Array(self.matmul(id)?)],
             Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
@@ -281,6 +309,20 @@ pub(crate) fn reduce_line(
         true => reduce::along(n, dtype.size(), &identity, get, &mut combine),
         false => reduce::across(n, &identity, get, &mut combine),
     }
+}
+
+/// Where a mask is true.
+fn chosen(mask: &Array) -> Done<Vec<Vec<i64>>> {
+    let all = indices(&mask.shape).zip(mask.elements()?);
+    Ok(all.filter(|(_, v)| *v == Scalar::Bool(true)).map(|(index, _)| index).collect())
+}
+
+/// Writes the elements where a mask is true.
+pub(crate) fn copy_where(to: &Array, mask: &Array, values: &Array) -> Done<()> {
+    for (index, v) in chosen(mask)?.iter().map(|index| (index, values.load(index))) {
+        to.store(index, v?)?;
+    }
+    Ok(())
 }
 
 /// Writes values, an array of the same sizes or one scalar, into an array: all are read before the first is written.

@@ -312,8 +312,16 @@ ops! {
     /// All values are read before the first is written.
     NtCopy "nt.copy": 2 -> 0, regions 0, reads writes;
     /// Writes the array that the region yields into operand 0, as `nt.copy` does. What computes that array stands in the region:
-    /// its elements may be computed where they go.
-    NtInto "nt.into": 1 -> 0, regions 1, reads writes;
+    /// its elements may be computed where they go. With operand 1, bools of the same sizes, only where these are true.
+    NtInto "nt.into": (1+) -> 0, regions 1, reads writes;
+    /// How many elements of a C-ordered array of bools are true (i64).
+    NtCount "nt.count": 1 -> 1, regions 0, reads;
+    /// The elements of an array where a mask is true, one after the other: operands are the array, the mask (bools of the same
+    /// sizes; both C-ordered), and how many are true.
+    NtCompress "nt.compress": 3 -> 1, regions 0, reads fresh;
+    /// Writes the elements of an array where a mask is true: operands are the array and the mask, as for `nt.compress`, and one
+    /// scalar or as many values as are true.
+    NtPut "nt.put": 3 -> 0, regions 0, reads writes;
     /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left.
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
     /// Products of the matrices in the last two axes; the axes before those are the same in all three.
@@ -426,6 +434,11 @@ ops! {
     /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written
     /// and those read. The two do not overlap.
     MemCopy "mem.copy" { rank: u32 }: (2+) -> 0, regions 0, reads writes;
+    /// How many of so many bools (i64) behind a pointer are true.
+    MemCount "mem.count": 2 -> 1, regions 0, reads;
+    /// Elements where a mask is true: operands are the pointers written, read and to the mask, and the elements of the mask.
+    /// They come together, or go back to where the mask is true. Nothing overlaps.
+    MemCompress "mem.compress" { back: bool }: 4 -> 0, regions 0, reads writes;
     /// The product of two matrices: operands are its elements and the factors', its rows and columns, how many products
     /// an element sums, and of each of the three the bytes from one row and from one column to the next.
     MemMatmul "mem.matmul": 12 -> 0, regions 0, reads writes;

@@ -13,12 +13,14 @@ use crate::{PassCx, canon};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
-use weft_ir::{Builder, Dim, Func, Module, Op, OpData, OpId, RegionId, Stage, Type, ValueId};
+use weft_ir::{Builder, Dim, Func, Module, Op, OpData, OpId, RegionId, Stage, TensorType, Type, ValueId};
 
 /// Most scalar ops in one body.
 const MAX_BODY: usize = 256;
 /// Most arrays read and written by one op: what hardware prefetchers follow.
 const MAX_STREAMS: usize = 16;
+/// Most scalar ops of what is computed of every element, where only some are written.
+const MAX_PUT: usize = 24;
 /// Most scalar ops of a producer that is recomputed rather than stored and loaded.
 const MAX_RECOMPUTED: usize = 4;
 
@@ -41,7 +43,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         });
         for (region, host) in regions {
             // Each step looks at the whole function: only where there is something to do.
-            let computes = |id: &OpId| matches!(f.op(*id).op, Op::NtElementwise | Op::EnvRegion { .. });
+            let computes = |id: &OpId| matches!(f.op(*id).op, Op::NtElementwise | Op::EnvRegion { .. } | Op::NtPut);
             if !f.region(region).ops.iter().any(computes) {
                 continue;
             }
@@ -54,6 +56,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
             merge(f, region, true);
             if host {
                 store_in_place(f, region);
+                put_in_place(f, region);
             }
         }
         canon::cse(f);
@@ -534,6 +537,108 @@ fn computed_there(f: &Func, ops: &[OpId], at: usize, uses: &[u32]) -> Option<Vec
     }
     moved.insert(0, producer);
     Some(moved)
+}
+
+// ---- results that go where a mask is true ----------------------------------------------------
+
+/// Lets what an `nt.put` writes be computed where it goes, in one loop over the whole array: one number, or something cheap of
+/// elements that the same mask chose.
+fn put_in_place(f: &mut Func, region: RegionId) {
+    let uses = f.use_counts();
+    let mut ops = f.region(region).ops.clone();
+    let mut at = 0;
+    while at < ops.len() {
+        at += 1;
+        if f.op(ops[at - 1]).op != Op::NtPut {
+            continue;
+        }
+        let put = f.op(ops[at - 1]).clone();
+        let work = whole_work(f, &ops[..at - 1], &put, &uses);
+        let (Some((operands, body, gone)), Some(ty)) = (work, f.ty(put.operands[0]).as_tensor().cloned()) else {
+            continue;
+        };
+        let result = f.new_value(Type::tensor(TensorType::fresh(ty.dims, ty.dtype, ty.place)));
+        let (operands, results, regions) = (operands.into(), vec![result].into(), vec![body].into());
+        f.ops.push(OpData { op: Op::NtElementwise, operands, results, regions, span: put.span });
+        let inner = f.new_region();
+        f.regions[inner.index()].ops.push(OpId((f.ops.len() - 1) as u32));
+        Builder { func: f, region: inner, span: put.span }.effect(Op::Yield, &[result]);
+        let into = &mut f.ops[ops[at - 1].index()];
+        into.op = Op::NtInto;
+        into.operands.truncate(2);
+        into.regions = vec![inner].into();
+        if let Some(gone) = gone {
+            ops.retain(|op| *op != gone);
+            at -= 1;
+        }
+    }
+    f.regions[region.index()].ops = ops;
+}
+
+/// The operands and the body of an elementwise op over a whole array that gives what an `nt.put` writes; and the op that is no
+/// longer needed.
+fn whole_work(
+    f: &mut Func,
+    before: &[OpId],
+    put: &OpData,
+    uses: &[u32],
+) -> Option<(Vec<ValueId>, RegionId, Option<OpId>)> {
+    let &[to, mask, value] = &put.operands[..] else { return None };
+    let dims = canon::dims(f, to).to_vec();
+    let defines = |f: &Func, v: ValueId| before.iter().rposition(|&op| f.op(op).results.first() == Some(&v));
+    // What an array of chosen elements was chosen from, and where.
+    let whole = |f: &Func, v: ValueId| {
+        let at = defines(f, v)?;
+        let data = f.op(before[at]);
+        let fits = data.op == Op::NtCompress && data.operands[1] == mask && canon::dims(f, data.operands[0]) == dims;
+        fits.then_some((data.operands[0], at))
+    };
+    let (operands, first, producer) = if f.ty(value).as_tensor().is_none() {
+        (vec![value], before.len(), None)
+    } else if let Some((from, first)) = whole(f, value) {
+        (vec![from], first, None)
+    } else {
+        let mut first = defines(f, value)?;
+        let producer = before[first];
+        let data = f.op(producer);
+        let mut positions = false;
+        f.op(producer).regions.iter().for_each(|&r| {
+            f.walk_region(r, &mut |op| positions |= matches!(f.op(op).op, Op::NtPosition { .. }));
+        });
+        let cheap = is_elementwise(f, producer)
+            && data.results.len() == 1
+            && uses[value.index()] == 1
+            && body_size(f, producer) <= MAX_PUT
+            && !f.effects(producer).may_raise
+            && !has_transcendental(f, producer)
+            && !positions;
+        if !cheap {
+            return None;
+        }
+        let mut operands = data.operands.to_vec();
+        for v in operands.iter_mut().filter(|v| f.ty(**v).as_tensor().is_some()) {
+            let (from, at) = whole(f, *v)?;
+            *v = from;
+            first = first.min(at);
+        }
+        (operands, first, Some(producer))
+    };
+    let quiet = |&op: &OpId| matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes;
+    if !before[first..].iter().all(quiet) {
+        return None;
+    }
+    let body = match producer {
+        Some(producer) => f.op(producer).regions[0],
+        None => {
+            let ty = f.ty(operands[0]).as_tensor().map_or_else(|| f.ty(operands[0]).clone(), |t| Type::Num(t.dtype));
+            let body = f.new_region();
+            let mut b = Builder { func: f, region: body, span: put.span };
+            let v = b.arg(ty);
+            b.effect(Op::Yield, &[v]);
+            body
+        }
+    };
+    Some((operands, body, producer))
 }
 
 /// Scalar operands that are constants become constants of the body: nothing to pass, and code sees the number.

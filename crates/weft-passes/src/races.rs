@@ -60,7 +60,7 @@ pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
 pub(crate) fn written(data: &OpData) -> Option<ValueId> {
     match data.op {
         Op::NtStore { .. } => Some(data.operands[1]),
-        Op::NtCopy | Op::NtInto => Some(data.operands[0]),
+        Op::NtCopy | Op::NtInto | Op::NtPut => Some(data.operands[0]),
         _ => None,
     }
 }
@@ -243,7 +243,7 @@ impl<'f> Check<'f> {
     fn inside_root(&self, v: ValueId) -> bool {
         let root = root(self.f, &self.defs, v);
         let made = self.defs[root.index()].map(|id| &self.f.op(id).op);
-        let fresh = [Op::NtElementwise, Op::NtMatmul, Op::NtNull];
+        let fresh = [Op::NtElementwise, Op::NtMatmul, Op::NtCompress, Op::NtNull];
         let is_fresh = made.is_some_and(|op| {
             fresh.contains(op) || matches!(op, Op::NtAlloc { .. } | Op::NtReduce { .. } | Op::NtExpand { .. })
         });

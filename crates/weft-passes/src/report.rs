@@ -227,7 +227,7 @@ impl Fused<'_> {
                     goes_into = Some(data.span);
                 }
                 Op::NtCopy => self.copy(id, turns),
-                Op::NtAlloc { .. } | Op::NtMatmul => self.allocates(data.results[0], data.span, turns),
+                Op::NtAlloc { .. } | Op::NtMatmul | Op::NtCompress => self.allocates(data.results[0], data.span, turns),
                 Op::NtReduce { .. } => self.reduce(id, turns),
                 Op::NtIndex { .. } => self.index(id, turns),
                 Op::NtLoad { .. } | Op::NtStore { .. } => self.access(id),

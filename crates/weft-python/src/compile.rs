@@ -183,7 +183,7 @@ fn written(entry: &Func) -> Vec<bool> {
         let data = entry.op(id);
         match &data.op {
             Op::NtStore { .. } => stored.extend(data.operands.get(1)),
-            Op::NtCopy | Op::NtInto => stored.extend(data.operands.first()),
+            Op::NtCopy | Op::NtInto | Op::NtPut => stored.extend(data.operands.first()),
             Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtReshape => {
                 same.push((data.results[0], data.operands[0]));
             }

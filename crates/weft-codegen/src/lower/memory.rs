@@ -88,6 +88,38 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
+    /// `mem.count`.
+    pub(crate) fn count_true(&mut self, data: &OpData) -> Result<()> {
+        if self.unit.target != Target::Native {
+            return Err(malformed("a count inside a kernel", data.span));
+        }
+        let cx = self.b.context;
+        let ty = cx.function(cx.int(64), &[cx.ptr(0), cx.int(64)]);
+        let f = self.unit.module.find("weft_count");
+        let f = f.unwrap_or_else(|| self.unit.module.function("weft_count", ty, Linkage::External));
+        let operands = self.operands(data)?;
+        let counted = self.b.call(ty, f, &operands);
+        self.define(data, 0, counted);
+        Ok(())
+    }
+
+    /// `mem.compress`.
+    pub(crate) fn compress(&mut self, data: &OpData, back: bool) -> Result<()> {
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("`mem.compress` needs a pointer", data.span));
+        };
+        if self.unit.target != Target::Native {
+            return Err(malformed("a compression inside a kernel", data.span));
+        }
+        let words = self.words(&self.operands(data)?);
+        let cx = self.b.context;
+        let ty = cx.function(cx.void(), &[cx.int(64), cx.int(64), cx.ptr(0)]);
+        let f = self.unit.module.find("weft_compress");
+        let f = f.unwrap_or_else(|| self.unit.module.function("weft_compress", ty, Linkage::External));
+        self.b.call(ty, f, &[self.b.i64(d.size() as u64), self.b.i64(back.into()), words]);
+        Ok(())
+    }
+
     /// `mem.matmul`.
     pub(crate) fn matmul(&mut self, data: &OpData) -> Result<()> {
         let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {

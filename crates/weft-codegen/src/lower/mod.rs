@@ -219,6 +219,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemReserve => self.reserve(data)?,
             Op::MemReduce { fold } => self.reduce(data, *fold)?,
             Op::MemCopy { rank } => self.copy(data, *rank)?,
+            Op::MemCount => self.count_true(data)?,
+            Op::MemCompress { back } => self.compress(data, *back)?,
             Op::MemMatmul => self.matmul(data)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,
             Op::Checked { op, site } => self.checked(data, *op, *site)?,

@@ -192,6 +192,18 @@ impl Rule<'_> {
                 let words = ins[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "sizes and strides are i64")
             }
+            Op::MemCount => {
+                let (mask, _) = pointer(self.operand(0))?;
+                let numbers = *self.operand(1) == Type::I64 && *self.result(0) == Type::I64;
+                self.ensure(10, mask == DType::Bool && numbers, "counts no bools")
+            }
+            Op::MemCompress { .. } => {
+                let (to, _) = pointer(self.operand(0))?;
+                let (from, _) = pointer(self.operand(1))?;
+                let (mask, _) = pointer(self.operand(2))?;
+                self.ensure(10, to == from && mask == DType::Bool, "the dtypes differ, or the mask is none")?;
+                self.ensure(10, *self.operand(3) == Type::I64, "the number is no i64")
+            }
             Op::MemMatmul => {
                 let (to, _) = pointer(self.operand(0))?;
                 let (a, _) = pointer(self.operand(1))?;

@@ -135,6 +135,13 @@ impl<'f> Rule<'f> {
         values.iter().map(|&v| self.f.ty(v)).collect()
     }
 
+    /// Operands 0 and 1 are an array and a mask of its sizes, both C-ordered.
+    fn masked(&self) -> Checked {
+        let (array, mask) = (self.tensor(14, self.operand(0))?, self.tensor(14, self.operand(1))?);
+        let fits = array.dims == mask.dims && mask.dtype == crate::DType::Bool;
+        self.ensure(14, fits && [array.layout, mask.layout] == [crate::Layout::C; 2], "no mask of a C-ordered array")
+    }
+
     fn tensor(&self, rule: u32, ty: &'f Type) -> Result<&'f TensorType, VerifyError> {
         ty.as_tensor().ok_or_else(|| self.fail(rule, format!("{ty} is no array")))
     }
@@ -380,7 +387,39 @@ impl<'f> Rule<'f> {
                 let yielded = last.and_then(|&op| self.f.op(op).operands.first());
                 let from = yielded.and_then(|&v| self.f.ty(v).as_tensor());
                 let fits = from.is_some_and(|from| from.dims == to.dims && from.dtype == to.dtype);
-                self.ensure(14, fits, "sizes or dtypes differ")
+                self.ensure(14, fits, "sizes or dtypes differ")?;
+                self.ensure(14, self.data.operands.len() <= 2, "more than an array and a mask")?;
+                if self.data.operands.len() < 2 {
+                    return Ok(());
+                }
+                let mask = self.tensor(14, self.operand(1))?;
+                self.ensure(
+                    14,
+                    mask.dims == to.dims && mask.dtype == crate::DType::Bool,
+                    "the mask is none of the array",
+                )
+            }
+            NtCount => {
+                let mask = self.tensor(14, self.operand(0))?;
+                let fits = mask.dtype == crate::DType::Bool && mask.layout == crate::Layout::C;
+                self.ensure(14, fits && *self.result(0) == Type::I64, "counts no C-ordered bools")
+            }
+            NtCompress => {
+                self.masked()?;
+                self.ensure(14, *self.operand(2) == Type::I64, "the number is no i64")?;
+                let (from, to) = (self.tensor(14, self.operand(0))?, self.tensor(14, self.result(0))?);
+                let fits = to.rank() == 1 && to.dtype == from.dtype && to.layout == crate::Layout::C;
+                self.ensure(14, fits, "the result is no line of such elements")
+            }
+            NtPut => {
+                self.masked()?;
+                let to = self.tensor(14, self.operand(0))?;
+                self.ensure(14, !to.readonly, "the array is read-only")?;
+                if *self.operand(2) == Type::Num(to.dtype) {
+                    return Ok(());
+                }
+                let from = self.tensor(14, self.operand(2))?;
+                self.ensure(14, from.rank() == 1 && from.dtype == to.dtype, "the values are no line of such elements")
             }
             NtReduce { axes, .. } => {
                 let from = self.tensor(14, self.operand(0))?;

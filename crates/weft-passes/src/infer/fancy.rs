@@ -6,10 +6,11 @@
 
 use super::Infer;
 use super::abs::Abs;
+use super::facts::Computed;
 use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind};
-use weft_ir::attr::Const;
-use weft_ir::{DType, ExcClass, Layout, Op, TensorType, Type, ValueId};
+use weft_ir::attr::{CmpOp, Const};
+use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId};
 
 /// An index taken apart.
 struct Taken {
@@ -32,6 +33,13 @@ impl Infer<'_> {
 
     /// `x[…]` with arrays of integers or bools.
     pub(super) fn pick(&mut self, t: ValueId, parts: &[Part]) -> Result<Abs, Diagnostic> {
+        if let Some(mask) = self.whole_mask(t, parts) {
+            let n = self.count_of(mask);
+            let dims = vec![self.size_of_count(n)];
+            let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
+            let ty = Type::tensor(TensorType::fresh(dims, ty.dtype, ty.place));
+            return Ok(Abs::Value(self.emit(Op::NtCompress, &[t, mask, n], ty)));
+        }
         let taken = self.taken(t, parts)?;
         let picked = self.library("pick", &[taken.front.clone(), taken.ids.clone()])?;
         self.move_axes(&picked, &taken)
@@ -39,6 +47,11 @@ impl Infer<'_> {
 
     /// `x[…] = v` with arrays of integers or bools.
     pub(super) fn put(&mut self, t: ValueId, parts: &[Part], v: &Abs) -> Result<(), Diagnostic> {
+        if let Some(mask) = self.whole_mask(t, parts)
+            && self.put_where(t, mask, v)?
+        {
+            return Ok(());
+        }
         if let [Part::Array(mask)] = parts
             && self.as_tensor(v).is_none()
             && self.tensor(*mask).is_some_and(|m| m.dtype == DType::Bool && m.rank() == 1)
@@ -73,6 +86,69 @@ impl Infer<'_> {
             _ => v,
         };
         self.library("put", &[taken.front, taken.ids, v]).map(|_| ())
+    }
+
+    /// The mask of an index that is one for the whole array, if both are C-ordered and known to be of the same sizes.
+    fn whole_mask(&self, t: ValueId, parts: &[Part]) -> Option<ValueId> {
+        let [Part::Array(mask)] = parts else { return None };
+        let (x, m) = (self.tensor(t)?, self.tensor(*mask)?);
+        let fits = m.dtype == DType::Bool && m.dims == x.dims && m.rank() > 0;
+        (fits && [x.layout, m.layout] == [Layout::C; 2] && !self.is_kernel()).then_some(*mask)
+    }
+
+    /// How many elements of a mask are true: counted anew if something has been written since it was counted.
+    fn count_of(&mut self, mask: ValueId) -> ValueId {
+        for &op in self.out.region(self.region).ops.iter().rev() {
+            let data = self.out.op(op);
+            if data.op == Op::NtCount && data.operands[0] == mask {
+                return data.results[0];
+            }
+            if self.out.effects(op).writes && !matches!(data.op, Op::ShapeBind { .. }) {
+                break;
+            }
+        }
+        self.emit(Op::NtCount, &[mask], Type::I64)
+    }
+
+    /// The symbol of a count.
+    fn size_of_count(&mut self, n: ValueId) -> Dim {
+        let what = Computed::Value(n);
+        self.known_size(what).unwrap_or_else(|| self.bind_size(n, Some(what)))
+    }
+
+    /// `t[mask] = v`, if that is a number or known to be as many as are true.
+    fn put_where(&mut self, t: ValueId, mask: ValueId, v: &Abs) -> Result<bool, Diagnostic> {
+        let Some(dtype) = self.tensor(t).map(|t| t.dtype) else { return Ok(false) };
+        let value = match self.as_tensor(v) {
+            None if self.type_of(v).is_some_and(|ty| ty.is_scalar()) => {
+                self.writable(t)?;
+                self.stored(v, dtype)?
+            }
+            Some(from) if self.tensor(from).is_some_and(|from| from.rank() == 1) => {
+                let n = self.count_of(mask);
+                let dim = self.size_of_count(n);
+                if self.tensor(from).is_none_or(|from| from.dims != [dim] || from.layout != Layout::C) {
+                    self.enough_values(from, n);
+                    return Ok(false);
+                }
+                self.writable(t)?;
+                self.cast_array(from, dtype)?
+            }
+            _ => return Ok(false),
+        };
+        self.effect(Op::NtPut, &[t, mask, value]);
+        Ok(true)
+    }
+
+    /// One value, or as many as are true.
+    fn enough_values(&mut self, values: ValueId, n: ValueId) {
+        let (size, one) = (self.size_i64(values, 0), self.constant(Const::Int(1), Type::I64));
+        let several = self.test(CmpOp::Ne, size, one);
+        let others = self.test(CmpOp::Ne, size, n);
+        let wrong = self.emit(Op::And, &[several, others], Type::PYBOOL);
+        let message = "NumPy boolean array indexing assignment cannot assign {i} input values to the {i} output values where \
+                       the mask is true";
+        self.raise_if(wrong, ExcClass::ValueError, message, &[size, n]);
     }
 
     /// Takes an index apart.

@@ -81,6 +81,13 @@ impl Lower<'_> {
         let Some(ty) = self.r.src.ty(result).as_tensor().cloned() else {
             return Err(Diagnostic::internal(data.span, "no array is computed"));
         };
+        if let Some(&mask) = data.operands.get(1) {
+            let read: Vec<ValueId> = self.r.src.op(work).operands.iter().copied().chain([mask]).collect();
+            return self.read_copies(&to, &read, |l| {
+                let mask = l.array(mask).clone();
+                l.elementwise_into(work, std::slice::from_ref(&to), Some(&mask))
+            });
+        }
         let mut detour: Option<ValueId> = None;
         for (&have, &want) in ty.dims.iter().zip(&to.ty.dims) {
             if have != want {
@@ -98,7 +105,7 @@ impl Lower<'_> {
         let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
         let own = TensorType { layout, ..ty.clone() };
         let Some(detour) = detour else {
-            self.elementwise_into(work, &[to])?;
+            self.elementwise_into(work, &[to], None)?;
             self.arrays.extend(saved);
             return Ok(());
         };
@@ -119,7 +126,7 @@ impl Lower<'_> {
         // The strides are those of `to`, or of an array with at least its order.
         let ty = TensorType { layout: to.ty.layout, ..ty };
         let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
-        self.elementwise_into(work, std::slice::from_ref(&out))?;
+        self.elementwise_into(work, std::slice::from_ref(&out), None)?;
         self.arrays.extend(saved);
         let (moves, ()) = self.nested(|l| {
             l.arrays.insert(result, out);
@@ -154,6 +161,26 @@ impl Lower<'_> {
             }
         }
         Ok(saved)
+    }
+
+    /// Lowers something that reads arrays and writes `to`: copies of them are read where that would change what is still to be read.
+    pub(super) fn read_copies(
+        &mut self,
+        to: &Array,
+        read: &[ValueId],
+        work: impl FnOnce(&mut Self) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        let mut saved = BTreeMap::new();
+        for v in read {
+            if let Some(a) = self.arrays.get(v).filter(|_| !saved.contains_key(v)).cloned() {
+                let copy = self.read_first(to, &a)?;
+                self.arrays.insert(*v, copy);
+                saved.insert(*v, a);
+            }
+        }
+        work(self)?;
+        self.arrays.extend(saved);
+        Ok(())
     }
 
     /// The arrays that an op reads, but for some, as far as writing to `to` may change them: of a parameter that `to` is no part
@@ -220,7 +247,7 @@ impl Lower<'_> {
     }
 
     /// `from`, or a copy of it if writing `to` would change what is read.
-    fn read_first(&mut self, to: &Array, from: &Array) -> Result<Array, Diagnostic> {
+    pub(super) fn read_first(&mut self, to: &Array, from: &Array) -> Result<Array, Diagnostic> {
         let Some(overlaps) = self.meets(to, from) else { return Ok(from.clone()) };
         let (copies, ()) = self.nested(|l| {
             let layout = if from.ty.layout == Layout::F { Layout::F } else { Layout::C };

@@ -30,25 +30,30 @@ impl Lower<'_> {
             let t = t.ok_or_else(|| Diagnostic::internal(data.span, "an elementwise result is not an array"))?;
             outputs.push(self.alloc(&t, &at));
         }
-        self.elementwise_into(id, &outputs)?;
+        self.elementwise_into(id, &outputs, None)?;
         for (&v, a) in data.results.iter().zip(outputs) {
             self.arrays.insert(v, a);
         }
         Ok(())
     }
 
-    /// The loop, with its results in arrays that are there.
-    pub(super) fn elementwise_into(&mut self, id: OpId, outputs: &[Array]) -> Result<(), Diagnostic> {
+    /// The loop, with its results in arrays that are there; with a mask, only where it is true.
+    pub(super) fn elementwise_into(
+        &mut self,
+        id: OpId,
+        outputs: &[Array],
+        mask: Option<&Array>,
+    ) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let at = self.place.clone();
         let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
-        let space = self.space(id, &inputs, outputs);
+        let space = self.space(id, &inputs, outputs, mask);
         let mut sizes: Vec<ValueId> = space.axes.iter().map(|&k| self.size(space.dims[k])).collect();
         if space.collapsed {
             sizes = vec![self.product(&sizes)];
         }
         if sizes.is_empty() && at.is_host() {
-            self.items_body(id, &space, &inputs, outputs, &[])?;
+            self.items_body(id, &space, &inputs, (outputs, mask), &[])?;
         } else {
             if sizes.is_empty() {
                 sizes.push(self.r.b().i64(1));
@@ -56,7 +61,7 @@ impl Lower<'_> {
             let count = sizes.len();
             let (region, ()) = self.nested(|l| {
                 let indices: Vec<ValueId> = (0..count).map(|_| l.r.b().arg(Type::I64)).collect();
-                l.items_body(id, &space, &inputs, outputs, &indices)?;
+                l.items_body(id, &space, &inputs, (outputs, mask), &indices)?;
                 l.r.b().effect(Op::Yield, &[]);
                 Ok(())
             })?;
@@ -68,11 +73,11 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn space(&self, id: OpId, inputs: &[Option<Array>], outputs: &[Array]) -> Space {
+    fn space(&self, id: OpId, inputs: &[Option<Array>], outputs: &[Array], mask: Option<&Array>) -> Space {
         let dims = outputs[0].ty.dims.clone();
         let axes: Vec<usize> = (0..dims.len()).filter(|&k| dims[k] != Dim::Const(1)).collect();
         let wide = |a: &&Array| a.ty.dims.iter().any(|&d| d != Dim::Const(1));
-        let arrays: Vec<&Array> = inputs.iter().flatten().filter(wide).chain(outputs).collect();
+        let arrays: Vec<&Array> = inputs.iter().flatten().chain(mask).filter(wide).chain(outputs).collect();
         let covers = |a: &Array| {
             let skip = dims.len() - a.ty.rank();
             axes.iter().all(|&k| k >= skip && a.ty.dims[k - skip] == dims[k])
@@ -92,7 +97,7 @@ impl Lower<'_> {
         id: OpId,
         space: &Space,
         inputs: &[Option<Array>],
-        outputs: &[Array],
+        (outputs, mask): (&[Array], Option<&Array>),
         indices: &[ValueId],
     ) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
@@ -113,11 +118,27 @@ impl Lower<'_> {
             self.r.span = inner.span;
             match inner.op {
                 Op::Yield => {
-                    for (a, &v) in outputs.iter().zip(&inner.operands) {
-                        let v = self.element(v, a.ty.dtype);
-                        let (at, unit) = self.place_of(a, space, &position, indices);
-                        self.r.b().effect(Op::MemStore { unit }, &[v, a.mem, at]);
-                    }
+                    let store = |l: &mut Self| {
+                        for (a, &v) in outputs.iter().zip(&inner.operands) {
+                            let v = l.element(v, a.ty.dtype);
+                            let (at, unit) = l.place_of(a, space, &position, indices);
+                            l.r.b().effect(Op::MemStore { unit }, &[v, a.mem, at]);
+                        }
+                    };
+                    let Some(mask) = mask else {
+                        store(self);
+                        continue;
+                    };
+                    let (at, unit) = self.place_of(mask, space, &position, indices);
+                    let chosen = self.r.b().value(Op::MemLoad { unit }, &[mask.mem, at], Type::BOOL);
+                    let (stores, ()) = self.nested(|l| {
+                        store(l);
+                        l.r.b().effect(Op::Yield, &[]);
+                        Ok(())
+                    })?;
+                    let mut build = self.r.b();
+                    let (nothing, _) = build.region(|b| b.effect(Op::Yield, &[]));
+                    build.op(Op::ScfIf, &[chosen], &[], &[stores, nothing]);
                 }
                 Op::Raise { .. } => {
                     let message = "an elementwise body that always raises reached `loops`";

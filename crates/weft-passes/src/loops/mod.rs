@@ -23,6 +23,7 @@ mod elementwise;
 mod flow;
 mod kernel;
 mod list;
+mod masks;
 mod matmul;
 mod outline;
 mod reduce;
@@ -178,6 +179,9 @@ impl<'s> Lower<'s> {
             Op::NtCopy => self.copy(id)?,
             Op::NtInto => self.into(id)?,
             Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
+            Op::NtCount => self.count(id)?,
+            Op::NtCompress => self.compress(id)?,
+            Op::NtPut => self.put(id)?,
             Op::NtMatmul => self.matmul(id)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
