@@ -35,10 +35,13 @@ mod libc_shim;
 pub mod llvm;
 mod lower;
 mod matmul;
+mod matvec;
 pub mod mvec;
 mod native;
+mod numbers;
 pub mod ptx;
 mod reduce;
+mod simd;
 mod spirv;
 mod vectors;
 
