@@ -4,6 +4,7 @@
 //! lies closer together; never on the element's position. So it does not matter how a product is cut into tiles.
 
 use crate::numbers::{Complex, Loop, Number, Processor, Truth, best, processor};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use weft_ir::DType;
 
@@ -29,94 +30,100 @@ pub(crate) struct MatVec {
 /// The memory may be read and written; the product overlaps no factor.
 pub(crate) unsafe fn matvec(dtype: DType, product: MatVec) {
     match dtype {
-        DType::Bool => best(Product::<Truth>::of(product)),
-        DType::I8 | DType::U8 => best(Product::<u8>::of(product)),
-        DType::I16 | DType::U16 => best(Product::<u16>::of(product)),
-        DType::I32 | DType::U32 => best(Product::<u32>::of(product)),
-        DType::I64 | DType::U64 => best(Product::<u64>::of(product)),
-        DType::F32 => best(Product::<f32>::of(product)),
-        DType::F64 => best(Product::<f64>::of(product)),
-        DType::C64 => best(Product::<Complex<f32>>::of(product)),
-        DType::C128 => best(Product::<Complex<f64>>::of(product)),
+        DType::Bool => by_either::<Truth>(product),
+        DType::I8 | DType::U8 => by_either::<u8>(product),
+        DType::I16 | DType::U16 => by_either::<u16>(product),
+        DType::I32 | DType::U32 => by_either::<u32>(product),
+        DType::I64 | DType::U64 => by_either::<u64>(product),
+        DType::F32 => by_either::<f32>(product),
+        DType::F64 => by_either::<f64>(product),
+        DType::C64 => by_either::<Complex<f32>>(product),
+        DType::C128 => by_either::<Complex<f64>>(product),
         // Halves are computed as singles.
         DType::F16 => {}
     }
 }
 
-struct Product<T> {
-    of: MatVec,
-    element: std::marker::PhantomData<T>,
-}
-
-impl<T> Product<T> {
-    fn of(of: MatVec) -> Product<T> {
-        Product { of, element: std::marker::PhantomData }
+/// By rows or by columns, whichever lie closer together.
+fn by_either<T: Number>(mut p: MatVec) {
+    let item = size_of::<T>() as isize;
+    if p.columns == 0 {
+        for i in 0..p.rows as isize {
+            // SAFETY: an element of the product.
+            unsafe { p.to.offset(i * p.to_step).cast::<T>().write_unaligned(T::ZERO) };
+        }
+        return;
     }
+    // A matrix read backwards is one read forwards, with the vector turned around.
+    if p.column == -item {
+        let last = p.columns as isize - 1;
+        // SAFETY: the last column, and the last element of the vector.
+        unsafe { (p.a, p.x) = (p.a.offset(last * p.column), p.x.offset(last * p.x_step)) };
+        (p.column, p.x_step) = (item, -p.x_step);
+    }
+    if p.row == -item {
+        let last = p.rows as isize - 1;
+        // SAFETY: the last row, and the last element of the product.
+        unsafe { (p.a, p.to) = (p.a.offset(last * p.row), p.to.offset(last * p.to_step)) };
+        (p.row, p.to_step) = (item, -p.to_step);
+    }
+    if p.column != item && (p.row == item || p.row.unsigned_abs() < p.column.unsigned_abs()) {
+        return best(ByColumns::<T>(p, PhantomData));
+    }
+    if p.x_step == item {
+        return best(ByRows::<T>(p, PhantomData));
+    }
+    // The vector is read for every row.
+    let mut few = [const { MaybeUninit::<T>::uninit() }; 64];
+    let many: Vec<T>;
+    // SAFETY: an element of the vector.
+    let at = |j: usize| unsafe { p.x.offset(j as isize * p.x_step).cast::<T>().read_unaligned() };
+    let x: *const T = if p.columns <= few.len() {
+        for (j, v) in few[..p.columns].iter_mut().enumerate() {
+            v.write(at(j));
+        }
+        few.as_ptr().cast()
+    } else {
+        many = (0..p.columns).map(at).collect();
+        many.as_ptr()
+    };
+    best(ByRows::<T>(MatVec { x: x.cast(), x_step: item, ..p }, PhantomData));
 }
 
-impl<T: Number> Loop for Product<T> {
+/// Every row is summed by itself; the vector's elements are neighbours.
+struct ByRows<T>(MatVec, PhantomData<T>);
+
+impl<T: Number> Loop for ByRows<T> {
     type Out = ();
 
     #[inline(always)]
     fn run<const FUSED: bool, const WIDE: bool>(self) {
-        let mut p = self.of;
-        let item = size_of::<T>() as isize;
-        if p.columns == 0 {
-            for i in 0..p.rows as isize {
-                // SAFETY: an element of the product.
-                unsafe { p.to.offset(i * p.to_step).cast::<T>().write_unaligned(T::ZERO) };
-            }
-            return;
-        }
-        // A matrix read backwards is one read forwards, with the vector turned around.
-        if p.column == -item {
-            let last = p.columns as isize - 1;
-            // SAFETY: the last column, and the last element of the vector.
-            unsafe { (p.a, p.x) = (p.a.offset(last * p.column), p.x.offset(last * p.x_step)) };
-            (p.column, p.x_step) = (item, -p.x_step);
-        }
-        if p.row == -item {
-            let last = p.rows as isize - 1;
-            // SAFETY: the last row, and the last element of the product.
-            unsafe { (p.a, p.to) = (p.a.offset(last * p.row), p.to.offset(last * p.to_step)) };
-            (p.row, p.to_step) = (item, -p.to_step);
-        }
-        // By columns, the vector is read once for each strip; by rows, for each row.
-        if p.column != item && (p.row == item || p.row.unsigned_abs() < p.column.unsigned_abs()) {
-            // SAFETY: the memory may be read and written.
-            return unsafe {
-                match p.row == item {
-                    true => by_columns::<T, FUSED>(&p, &|data, i| data.cast::<T>().add(i)),
-                    false => by_columns::<T, FUSED>(&p, &|data, i| data.offset(i as isize * p.row).cast::<T>()),
-                }
-            };
-        }
-        let packed: Vec<T>;
-        let mut few = [const { MaybeUninit::<T>::uninit() }; 64];
-        if p.x_step != item {
-            let at = |j: usize| {
-                // SAFETY: an element of the vector.
-                unsafe { p.x.offset(j as isize * p.x_step).cast::<T>().read_unaligned() }
-            };
-            p.x = match p.columns <= few.len() {
-                true => {
-                    for (j, v) in few[..p.columns].iter_mut().enumerate() {
-                        v.write(at(j));
-                    }
-                    few.as_ptr().cast()
-                }
-                false => {
-                    packed = (0..p.columns).map(at).collect();
-                    packed.as_ptr().cast()
-                }
-            };
-        }
-        // SAFETY: the memory may be read and written; the vector's elements are neighbours.
+        let p = &self.0;
+        // SAFETY: the memory may be read and written.
         unsafe {
-            match p.column == item {
-                true if size_of::<T>() < 16 => by_rows::<T, FUSED, WIDE, 4>(&p),
-                true => by_rows::<T, FUSED, WIDE, 2>(&p),
-                false => by_strided_rows::<T, FUSED>(&p),
+            match p.column == size_of::<T>() as isize {
+                true if size_of::<T>() < 16 => by_rows::<T, FUSED, WIDE, 4>(p),
+                true => by_rows::<T, FUSED, WIDE, 2>(p),
+                false => by_strided_rows::<T, FUSED>(p),
+            }
+        }
+    }
+}
+
+/// Columns, times their elements of the vector, are added up.
+struct ByColumns<T>(MatVec, PhantomData<T>);
+
+impl<T: Number> Loop for ByColumns<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let p = &self.0;
+        // SAFETY: the memory may be read and written.
+        unsafe {
+            match p.row == size_of::<T>() as isize {
+                true => by_columns::<T, FUSED>(p, &|data, i| data.cast::<T>().add(i)),
+                false => by_columns::<T, FUSED>(p, &|data, i| data.offset(i as isize * p.row).cast::<T>()),
             }
         }
     }
@@ -192,23 +199,24 @@ const STRIP: usize = 16 << 10;
 /// Columns that are added at a time.
 const AT_A_TIME: usize = 8;
 
-/// Columns, times their elements of the vector, added up in a strip of the product. `at` says where an element of a column is.
+/// A strip of the product at a time. `at` says where an element of a column is.
 #[inline(always)]
 unsafe fn by_columns<T: Number, const FUSED: bool>(p: &MatVec, at: &impl Fn(*const u8, usize) -> *const T) {
     let width = STRIP / size_of::<T>();
-    let mut strip = [const { MaybeUninit::<T>::uninit() }; STRIP];
+    // In words, in which any number is at its place.
+    let mut strip = [const { MaybeUninit::<u64>::uninit() }; STRIP / 8];
     let factor = |j: usize| {
         // SAFETY: an element of the vector.
         unsafe { p.x.offset(j as isize * p.x_step).cast::<T>().read_unaligned() }
     };
     for first in (0..p.rows).step_by(width) {
         let count = width.min(p.rows - first);
-        let strip = &mut strip[..count];
-        for sum in strip.iter_mut() {
-            sum.write(T::ZERO);
-        }
-        // SAFETY: all were written just now.
-        let strip = unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast::<T>(), count) };
+        let sums = strip.as_mut_ptr().cast::<T>();
+        // SAFETY: there is room for so many; all are written before they are a slice.
+        let strip = unsafe {
+            (0..count).for_each(|i| sums.add(i).write(T::ZERO));
+            std::slice::from_raw_parts_mut(sums, count)
+        };
         // SAFETY: the first element of a column that is in the strip.
         let start = |j: usize| unsafe { at(p.a.offset(j as isize * p.column), first).cast::<u8>() };
         let whole = p.columns - p.columns % AT_A_TIME;
