@@ -1,5 +1,7 @@
 //! Functions that compiled code calls by name and no library has.
 
+use weft_ir::DType;
+
 /// A complex number as C passes it: c128 in two registers, c64 packed in one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -26,8 +28,18 @@ pub(crate) fn address(name: &str) -> Option<u64> {
         // Where the processor has no instructions for halves.
         "__extendhfsf2" => half_to_single as *const () as u64,
         "__truncsfhf2" => single_to_half as *const () as u64,
-        _ => return None,
+        _ => return dot(name),
     })
+}
+
+/// What the routine is called that sums the products of vectors of a dtype.
+pub(crate) fn dot_name(dtype: DType) -> String {
+    format!("weft_dot_{}", dtype.name())
+}
+
+fn dot(name: &str) -> Option<u64> {
+    let dtype = DType::ALL.iter().find(|d| name.strip_prefix("weft_dot_") == Some(d.name()))?;
+    Some(crate::matvec::dot(*dtype)? as *const () as u64)
 }
 
 /// A half travels in the low bits of a vector register, as a float does.

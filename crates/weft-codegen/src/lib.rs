@@ -36,10 +36,13 @@ pub mod llvm;
 mod lower;
 mod masks;
 mod matmul;
+mod matvec;
 pub mod mvec;
 mod native;
+mod numbers;
 pub mod ptx;
 mod reduce;
+mod simd;
 mod spirv;
 mod vectors;
 

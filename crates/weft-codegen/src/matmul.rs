@@ -1,8 +1,9 @@
 //! Products of matrices that compiled code calls.
 //!
-//! Floats by the `gemm` crate, on the thread that calls: tiles of a product are computed by themselves, so that the bits
+//! With vectors by loops of our own. Floats by the `gemm` crate, on the thread that calls: tiles of a product are computed by themselves, so that the bits
 //! do not depend on how many threads there are. Integers and bools by a loop over packed blocks.
 
+use crate::matvec::{MatVec, matvec};
 use gemm::{Parallelism, c32, c64};
 use weft_ir::DType;
 
@@ -30,6 +31,20 @@ struct Matrices {
     b_column: isize,
 }
 
+impl Matrices {
+    /// As the product of a matrix and a vector, where it is one.
+    fn with_vector(&self) -> Option<MatVec> {
+        let columns = self.k;
+        if self.n == 1 {
+            let &Matrices { to, a, b: x, m: rows, to_row: to_step, a_row: row, a_column: column, b_row: x_step, .. } = self;
+            return Some(MatVec { to, to_step, a, rows, columns, row, column, x, x_step });
+        }
+        let &Matrices { to, b: a, a: x, n: rows, to_column: to_step, .. } = self;
+        let &Matrices { b_column: row, b_row: column, a_column: x_step, .. } = self;
+        (self.m == 1).then_some(MatVec { to, to_step, a, rows, columns, row, column, x, x_step })
+    }
+}
+
 /// What compiled code calls: the number of a dtype, and a [`Matrices`] in words.
 ///
 /// # Safety
@@ -41,6 +56,10 @@ pub(crate) unsafe extern "C" fn matmul(dtype: u64, words: *const u64) {
         return;
     }
     let Some(&dtype) = DType::ALL.get(dtype as usize) else { return };
+    if let Some(product) = matrices.with_vector() {
+        // SAFETY: the caller's.
+        return unsafe { matvec(dtype, product) };
+    }
     match dtype {
         DType::F32 => floats::<f32>(&matrices, 0.0, 1.0),
         DType::F64 => floats::<f64>(&matrices, 0.0, 1.0),

@@ -590,6 +590,17 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::MemDot => {
+                let (a, b) = (pointer(0)?, pointer(1)?);
+                let word = |i: usize| self.operand(id, i).and_then(Value::int);
+                let (n, of_a, of_b) = (word(2)?, word(3)?, word(4)?);
+                let mut get = |l: usize| {
+                    let at = l as i64;
+                    let (x, y) = (a.offset + at * of_a, b.offset + at * of_b);
+                    Ok((a.memory.load(x, a.dtype)?, b.memory.load(y, b.dtype)?))
+                };
+                vec![Value::Scalar(crate::nt::sum_of_products(n as usize, a.dtype, &mut get)?)]
+            }
             Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
             Op::MemRetain => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {

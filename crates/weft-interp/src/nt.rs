@@ -222,6 +222,13 @@ impl<'m> Frame<'m> {
                     to.store(index, v)?;
                 }
                 vec![]
+            Op::NtDot => {
+                let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+                if a.shape != b.shape {
+                    return Err(Failure::fault(format!("{:?} times {:?}", a.shape, b.shape)));
+                }
+                let mut get = |i: usize| Ok((a.load(&[i as i64])?, b.load(&[i as i64])?));
+                one(sum_of_products(a.shape[0] as usize, a.dtype, &mut get)?)
             }
             Op::NtMatmul => vec![Value::Array(self.matmul(id)?)],
             Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],

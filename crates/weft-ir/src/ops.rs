@@ -326,6 +326,8 @@ ops! {
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
     /// Products of the matrices in the last two axes; the axes before those are the same in all three.
     NtMatmul "nt.matmul": 2 -> 1, regions 0, reads fresh;
+    /// The sum of the products of two vectors of one dtype and size.
+    NtDot "nt.dot": 2 -> 1, regions 0, reads;
 
     // ---- list: lists, whose items are rows of run-time values --------------------------------
     /// A new list without items.
@@ -442,6 +444,9 @@ ops! {
     /// The product of two matrices: operands are its elements and the factors', its rows and columns, how many products
     /// an element sums, and of each of the three the bytes from one row and from one column to the next.
     MemMatmul "mem.matmul": 12 -> 0, regions 0, reads writes;
+    /// The sum of the products of two vectors: operands are their elements, how many there are, and of both the bytes from one
+    /// element to the next.
+    MemDot "mem.dot": 5 -> 1, regions 0, reads;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

@@ -121,6 +121,7 @@ pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
                     Op::MemReduce { .. }
                         | Op::MemCopy { .. }
                         | Op::MemMatmul
+                        | Op::MemDot
                         | Op::MemAlloc { .. }
                         | Op::MemZero
                         | Op::MemList { .. }
@@ -383,7 +384,7 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 // A routine takes a block at a time; how many items that are, it says itself.
                 let mut blocks = false;
                 f.walk_region(data.regions[0], &mut |inner| {
-                    blocks |= matches!(f.op(inner).op, Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul);
+                    blocks |= matches!(f.op(inner).op, Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemDot);
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = match blocks {

@@ -421,6 +421,11 @@ def matmul(x: Any, y: Any) -> Any:
     _only_compiled("matmul")
 
 
+def dot(x: Any, y: Any) -> Any:
+    """The sum of the products of two vectors of one dtype, whose sizes have been looked at."""
+    _only_compiled("dot")
+
+
 def count(x: Any, axis: Any) -> Any:
     """How many elements a reduction of these axes combines."""
     _only_compiled("count")

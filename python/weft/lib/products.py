@@ -76,13 +76,18 @@ def product(x, y):
     check_rank(y, 1)
     check_inner(x.shape[-1], y.shape[0 if y.ndim == 1 else -2])
     if x.ndim == 1 and y.ndim == 1:
-        return times(x[None, :], y[:, None])[0, 0]
+        a, b = common(x, y)
+        return prim.as_dtype(prim.dot(a, b), prim.promote_dtypes(prim.dtype_of(x), prim.dtype_of(y)))
     if x.ndim == 1:
         return product(x[None, :], y)[..., 0, :]
     if y.ndim == 1:
         return product(x, y[:, None])[..., 0]
     if x.ndim == 2 and y.ndim == 2:
         return times(x, y)
+    if y.ndim == 2 and prim.is_contiguous(x):
+        # One matrix below the other.
+        rows = prim.reshape(x, (rows_of(x.shape[:-1]), x.shape[-1]))
+        return prim.reshape(times(rows, y), x.shape[:-1] + y.shape[1:])
     check_joined(x, y, x.shape[:-2], y.shape[:-2])
     outer = joined(x.shape[:-2], y.shape[:-2])
     return times(prim.broadcast_to(x, outer + x.shape[-2:]), prim.broadcast_to(y, outer + y.shape[-2:]))

@@ -137,6 +137,31 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
+    /// `mem.dot`.
+    pub(crate) fn dot(&mut self, data: &OpData) -> Result<()> {
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("`mem.dot` needs a pointer", data.span));
+        };
+        if self.unit.target != Target::Native {
+            return Err(malformed("a product of vectors inside a kernel", data.span));
+        }
+        if d == DType::F16 {
+            return Err(malformed("a product of vectors that there is no routine for", data.span));
+        }
+        let cx = self.b.context;
+        let ty = cx.function(cx.void(), &[cx.ptr(0), cx.ptr(0), cx.int(64), cx.int(64), cx.int(64), cx.ptr(0)]);
+        let name = crate::helpers::dot_name(d);
+        let f = self.unit.module.find(&name);
+        let f = f.unwrap_or_else(|| self.unit.module.function(&name, ty, Linkage::External));
+        let to = self.word_buffer(2);
+        let mut args = self.operands(data)?;
+        args.push(to);
+        self.b.call(ty, f, &args);
+        let v = types::load_element(&self.b, d, to, d.size() as u32, &mut |_| {});
+        self.define(data, 0, v);
+        Ok(())
+    }
+
     /// Marks a memory access as one of the parallel loops around it.
     fn in_groups(&self, access: Value) {
         match self.groups[..] {

@@ -212,6 +212,14 @@ impl Rule<'_> {
                 let words = self.data.operands[3..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "a number or step is no i64")
             }
+            Op::MemDot => {
+                let (a, _) = pointer(self.operand(0))?;
+                let (b, _) = pointer(self.operand(1))?;
+                self.ensure(10, a == b, "the vectors are of different dtypes")?;
+                let words = self.data.operands[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words, "a number or step is no i64")?;
+                self.ensure(10, *self.result(0) == Type::Num(a), "the result is not the vectors' element")
+            }
             Op::MemRelease => self.ensure(10, *self.operand(0) == Type::Owner, "releases no owner"),
             Op::MemNeed { at, rank, .. } => {
                 let (dtype, _) = pointer(self.operand(0))?;

@@ -441,6 +441,13 @@ impl<'f> Rule<'f> {
                     && b.dims[rank - 1] == to.dims[rank - 1];
                 self.ensure(14, fits, "the result's sizes are not those of the factors")
             }
+            NtDot => {
+                let a = self.tensor(14, self.operand(0))?;
+                let b = self.tensor(14, self.operand(1))?;
+                self.ensure(14, a.rank() == 1 && b.rank() == 1, "no vectors")?;
+                self.ensure(14, a.dtype == b.dtype, "the vectors are of different dtypes")?;
+                self.ensure(14, *self.result(0) == Type::Num(a.dtype), "the result is not the vectors' element")
+            }
             _ => Ok(()),
         }
     }

@@ -61,6 +61,7 @@ impl Infer<'_> {
                 Ok(Abs::Const(Const::Str(letter.into())))
             }
             ("matmul", [x, y]) => self.matrix_product(x, y),
+            ("dot", [x, y]) => self.vector_product(x, y),
             ("real_dtype", [x]) => self.dtype_argument(x).map(|d| {
                 Self::dtype_abs(match d {
                     DType::C64 => DType::F32,

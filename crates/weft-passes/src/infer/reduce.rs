@@ -92,6 +92,15 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(Op::NtMatmul, &[a, b], ty)))
     }
 
+    /// `prim.dot(x, y)`: of vectors of one dtype, whose sizes are known to fit.
+    pub(super) fn vector_product(&mut self, x: &Abs, y: &Abs) -> Result<Abs, Diagnostic> {
+        let (Some(a), Some(b)) = (self.as_tensor(x), self.as_tensor(y)) else {
+            return Err(self.internal("a product of no arrays"));
+        };
+        let Some(dtype) = self.tensor(a).map(|t| t.dtype) else { return Err(self.internal("no array")) };
+        Ok(Abs::Value(self.emit(Op::NtDot, &[a, b], Type::Num(dtype))))
+    }
+
     /// How many elements a reduction of these axes combines, as a Python int.
     pub(super) fn reduced_count(&mut self, x: &Abs, axis: &Abs) -> Result<Abs, Diagnostic> {
         let Some(t) = self.as_tensor(x) else { return Ok(Abs::Const(Const::Int(1))) };

@@ -6,14 +6,28 @@ use super::Lower;
 use super::array::Array;
 use weft_diag::Diagnostic;
 use weft_ir::attr::CmpOp;
-use weft_ir::{Op, OpId, Place, Type, ValueId};
+use weft_ir::{Dim, Op, OpId, Place, Type, ValueId};
 
-/// Rows and columns of a tile.
-const TILE: [i64; 2] = [256, 1024];
-/// Products of elements up to which a matrix is one tile.
+/// Of a product of matrices: about how many tiles along an axis, and least and most rows and columns of one.
+const PARTS: i64 = 4;
+const LEAST: i64 = 64;
+const MOST: i64 = 512;
+/// Of a product with a vector: how many tiles, and the fewest elements of one where a matrix is read by columns.
+const VECTOR_PARTS: i64 = 16;
+const STRIP: i64 = 512;
+/// Products of elements up to which there is one tile: of matrices, and with a vector, which is slower for each of them.
 const FEW: i64 = 1 << 18;
-/// Estimated nanoseconds of a tile.
+const FEW_WITH_VECTOR: i64 = 1 << 16;
+/// Estimated nanoseconds of a tile, or of one matrix of a stack.
 const COST: u32 = 10_000;
+
+/// A product and its factors; the axes before the last two are `outer` many.
+struct Product {
+    outer: usize,
+    to: Array,
+    a: Array,
+    b: Array,
+}
 
 impl Lower<'_> {
     /// The op.
@@ -28,52 +42,117 @@ impl Lower<'_> {
             return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
         }
         let to = self.alloc(&ty, &Place::Host);
-        let outer = ty.rank() - 2;
-        let (m, n, k) = (to.sizes[outer], to.sizes[outer + 1], a.sizes[outer + 1]);
+        let product = Product { outer: ty.rank() - 2, to, a, b };
+        let vector = ty.dims[product.outer..].contains(&Dim::Const(1));
+        let few = self.r.b().i64(if vector { FEW_WITH_VECTOR } else { FEW });
+        let work = self.work(&product);
+        let small = self.r.b().value(Op::Cmp { is: CmpOp::Le }, &[work, few], Type::BOOL);
+        let (at_once, ()) = self.nested(|l| {
+            l.tiles(&product, None, 0)?;
+            l.r.b().effect(Op::Yield, &[]);
+            Ok(())
+        })?;
+        let (in_tiles, ()) = self.nested(|l| {
+            let tile = if vector { l.vector_tile(&product) } else { l.matrix_tile(&product) };
+            l.tiles(&product, Some(tile), COST)?;
+            l.r.b().effect(Op::Yield, &[]);
+            Ok(())
+        })?;
+        self.r.b().op(Op::ScfIf, &[small], &[], &[at_once, in_tiles]);
+        self.arrays.insert(data.results[0], product.to);
+        Ok(())
+    }
+
+    /// How many products of elements are summed, in all matrices.
+    fn work(&mut self, p: &Product) -> ValueId {
         let mut at = self.r.b();
-        let elements = at.value(Op::Mul, &[m, n], Type::I64);
-        let work = at.value(Op::Mul, &[elements, k], Type::I64);
-        let few = at.i64(FEW);
-        let small = at.value(Op::Cmp { is: CmpOp::Le }, &[work, few], Type::BOOL);
+        let summed = p.a.sizes[p.outer + 1];
+        p.to.sizes.iter().fold(summed, |work, &size| at.value(Op::Mul, &[work, size], Type::I64))
+    }
+
+    /// Rows and columns of a tile of a product of matrices: a part of each axis, neither too small to be worth the trouble nor
+    /// too large for the caches.
+    fn matrix_tile(&mut self, p: &Product) -> [ValueId; 2] {
+        [0, 1].map(|axis| {
+            let part = self.part(p.to.sizes[p.outer + axis], PARTS);
+            let mut at = self.r.b();
+            let (least, most) = (at.i64(LEAST), at.i64(MOST));
+            let part = at.value(Op::Max, &[part, least], Type::I64);
+            at.value(Op::Min, &[part, most], Type::I64)
+        })
+    }
+
+    /// The tile of a product with a vector: the axis that is summed is never cut.
+    fn vector_tile(&mut self, p: &Product) -> [ValueId; 2] {
+        // Which axis of the result is long, the matrix, and its bytes from one element of the result to the next.
+        let by_rows = p.to.ty.dims[p.outer + 1] == Dim::Const(1);
+        let (axis, along) = match by_rows {
+            true => (0, p.a.strides[p.outer]),
+            false => (1, p.b.strides[p.outer + 1]),
+        };
+        let part = self.part(p.to.sizes[p.outer + axis], VECTOR_PARTS);
+        let mut at = self.r.b();
+        let (one, item, strip) = (at.i64(1), at.i64(p.to.ty.dtype.size() as i64), at.i64(STRIP));
+        let by_columns = at.value(Op::Cmp { is: CmpOp::Eq }, &[along, item], Type::BOOL);
+        let wide = at.value(Op::Max, &[part, strip], Type::I64);
+        let tile = at.value(Op::Select, &[by_columns, wide, part], Type::I64);
+        if by_rows { [tile, one] } else { [one, tile] }
+    }
+
+    /// The `parts`th part of a size, rounded up, and a multiple of 16.
+    fn part(&mut self, size: ValueId, parts: i64) -> ValueId {
+        let mut at = self.r.b();
+        let (unit, more, most) = (at.i64(16), at.i64(16 * parts), at.i64(16 * parts - 1));
+        let size = at.value(Op::Add, &[size, most], Type::I64);
+        let units = at.value(Op::FloorDiv, &[size, more], Type::I64);
         let one = at.i64(1);
-        let tiles: Vec<(ValueId, ValueId)> = [m, n]
-            .into_iter()
-            .zip(TILE)
-            .map(|(size, tile)| {
-                let tile = at.i64(tile);
-                let whole = at.value(Op::Max, &[size, one], Type::I64);
-                let tile = at.value(Op::Select, &[small, whole, tile], Type::I64);
-                let less = at.value(Op::Sub, &[tile, one], Type::I64);
-                let most = at.value(Op::Add, &[size, less], Type::I64);
-                (tile, at.value(Op::FloorDiv, &[most, tile], Type::I64))
-            })
-            .collect();
-        let sizes: Vec<ValueId> = to.sizes[..outer].iter().copied().chain(tiles.iter().map(|t| t.1)).collect();
+        let units = at.value(Op::Max, &[units, one], Type::I64);
+        at.value(Op::Mul, &[units, unit], Type::I64)
+    }
+
+    /// Calls of the routine, in tiles of so many rows and columns, or for a whole matrix at a time.
+    fn tiles(&mut self, p: &Product, tile: Option<[ValueId; 2]>, cost: u32) -> Result<(), Diagnostic> {
+        let (outer, to) = (p.outer, &p.to);
+        let whole = [to.sizes[outer], to.sizes[outer + 1]];
+        let mut sizes = to.sizes[..outer].to_vec();
+        for (&size, &tile) in whole.iter().zip(tile.iter().flatten()) {
+            let mut at = self.r.b();
+            let one = at.i64(1);
+            let less = at.value(Op::Sub, &[tile, one], Type::I64);
+            let most = at.value(Op::Add, &[size, less], Type::I64);
+            sizes.push(at.value(Op::FloorDiv, &[most, tile], Type::I64));
+        }
+        if sizes.is_empty() {
+            self.tile(p, &[], [None, None], whole);
+            return Ok(());
+        }
         let (region, ()) = self.nested(|l| {
             let mut at = l.r.b();
             let indices: Vec<ValueId> = sizes.iter().map(|_| at.arg(Type::I64)).collect();
-            let mut start = [m, n];
-            let mut count = [m, n];
-            for (axis, &(tile, _)) in tiles.iter().enumerate() {
-                let size = count[axis];
-                start[axis] = at.value(Op::Mul, &[indices[outer + axis], tile], Type::I64);
-                let left = at.value(Op::Sub, &[size, start[axis]], Type::I64);
+            let (mut start, mut count) = ([None, None], whole);
+            for (axis, &tile) in tile.iter().flatten().enumerate() {
+                let from = at.value(Op::Mul, &[indices[outer + axis], tile], Type::I64);
+                let left = at.value(Op::Sub, &[whole[axis], from], Type::I64);
+                start[axis] = Some(from);
                 count[axis] = at.value(Op::Min, &[left, tile], Type::I64);
             }
-            let to_mem = l.matrix(&to, &indices[..outer], [Some(start[0]), Some(start[1])]);
-            let a_mem = l.matrix(&a, &indices[..outer], [Some(start[0]), None]);
-            let b_mem = l.matrix(&b, &indices[..outer], [None, Some(start[1])]);
-            let steps = [&to, &a, &b].into_iter().flat_map(|x| x.strides[outer..].to_vec());
-            let operands: Vec<ValueId> =
-                [to_mem, a_mem, b_mem, count[0], count[1], k].into_iter().chain(steps).collect();
-            let mut at = l.r.b();
-            at.effect(Op::MemMatmul, &operands);
-            at.effect(Op::Yield, &[]);
+            l.tile(p, &indices[..outer], start, count);
+            l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
-        self.r.b().op(Op::ParFor { cost: COST }, &sizes, &[], &[region]);
-        self.arrays.insert(data.results[0], to);
+        self.r.b().op(Op::ParFor { cost }, &sizes, &[], &[region]);
         Ok(())
+    }
+
+    /// One call: a tile that begins at a row and column (or at the first) of the matrix `outer`.
+    fn tile(&mut self, p: &Product, outer: &[ValueId], start: [Option<ValueId>; 2], count: [ValueId; 2]) {
+        let to_mem = self.matrix(&p.to, outer, start);
+        let a_mem = self.matrix(&p.a, outer, [start[0], None]);
+        let b_mem = self.matrix(&p.b, outer, [None, start[1]]);
+        let steps = [&p.to, &p.a, &p.b].into_iter().flat_map(|x| x.strides[p.outer..].to_vec());
+        let head = [to_mem, a_mem, b_mem, count[0], count[1], p.a.sizes[p.outer + 1]];
+        let operands: Vec<ValueId> = head.into_iter().chain(steps).collect();
+        self.r.b().effect(Op::MemMatmul, &operands);
     }
 
     /// Where a part of a matrix begins: `outer` are the indices of the matrix, `start` its first row and column.

@@ -19,6 +19,7 @@
 mod array;
 mod copy;
 mod cost;
+mod dot;
 mod elementwise;
 mod flow;
 mod kernel;
@@ -183,6 +184,7 @@ impl<'s> Lower<'s> {
             Op::NtCompress => self.compress(id)?,
             Op::NtPut => self.put(id)?,
             Op::NtMatmul => self.matmul(id)?,
+            Op::NtDot => self.dot(id)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
                 self.r.set(data.results[0], size);

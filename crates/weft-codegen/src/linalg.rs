@@ -1,0 +1,655 @@
+//! Factors of matrices and solutions of systems, in place: what compiled code calls for `mem.cholesky` and `mem.solve`.
+//!
+//! By halves and blocks, so that nearly all is done by products of matrices. Large ones are given to threads in tiles,
+//! which depend on sizes alone: the bits do not depend on how many threads there are.
+
+use crate::abi::CallCtx;
+use crate::numbers::{Complex, Loop, Number, best};
+use gemm::{Parallelism, c32, c64};
+use weft_ir::DType;
+
+/// Matrices up to this size are factored row by row.
+const SMALL: usize = 24;
+/// Triangles up to this size are solved row by row.
+const TRIANGLE: usize = 8;
+/// Columns of a panel, in which pivots are looked for.
+const PANEL: usize = 32;
+/// Products of elements up to which a product is one tile.
+const FEW: usize = 1 << 18;
+/// Rows and columns of a tile.
+const TILE: usize = 192;
+/// Rows that are solved together, where they do not depend on each other.
+const ROWS: usize = 64;
+/// Estimated nanoseconds of a tile.
+const COST: u32 = 20_000;
+
+/// What a field has beyond sums of products.
+trait Element: Number + Send + Sync + 'static {
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn over(self, other: Self) -> Self;
+    fn conjugate(self) -> Self;
+    fn negative(self) -> Self;
+    /// By which the largest pivot is found: the sum of the parts' absolute values.
+    fn size(self) -> f64;
+    /// The root of the real part, if that is positive.
+    fn root(self) -> Option<Self>;
+    /// `1 / self` where that is a number, to multiply with instead of dividing.
+    fn reciprocal(self) -> Option<Self>;
+    /// `c -= a b`, or with the conjugates of `b`. Steps count elements.
+    ///
+    /// # Safety
+    /// The matrices may be read and written, and `c` overlaps no factor.
+    unsafe fn subtract(size: [usize; 3], c: Part<Self>, a: Part<Self>, b: Part<Self>, conjugate: bool);
+}
+
+/// Where a matrix begins, and its elements from row to row and from column to column.
+struct Part<T> {
+    data: *mut T,
+    row: isize,
+    column: isize,
+}
+
+impl<T> Clone for Part<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Part<T> {}
+
+// SAFETY: threads work on parts that do not overlap.
+unsafe impl<T> Sync for Part<T> {}
+
+impl<T: Copy> Part<T> {
+    /// # Safety
+    /// The element is in the matrix, or one past it.
+    #[inline(always)]
+    unsafe fn from(self, i: usize, j: usize) -> Part<T> {
+        // SAFETY: the caller's.
+        Part { data: unsafe { self.data.offset(i as isize * self.row + j as isize * self.column) }, ..self }
+    }
+
+    /// # Safety
+    /// The element is in the matrix.
+    #[inline(always)]
+    unsafe fn at(self, i: usize, j: usize) -> T {
+        // SAFETY: the caller's.
+        unsafe { *self.from(i, j).data }
+    }
+
+    /// # Safety
+    /// The element is in the matrix.
+    #[inline(always)]
+    unsafe fn set(self, i: usize, j: usize, v: T) {
+        // SAFETY: the caller's.
+        unsafe { *self.from(i, j).data = v }
+    }
+
+    /// Rows as columns.
+    fn transposed(self) -> Part<T> {
+        Part { row: self.column, column: self.row, ..self }
+    }
+
+    /// Some neighbours of a row.
+    ///
+    /// # Safety
+    /// They are in the matrix, its rows are neighbours, and nobody else uses them now.
+    #[inline(always)]
+    unsafe fn line<'a>(self, i: usize, from: usize, to: usize) -> &'a mut [T] {
+        // SAFETY: the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.from(i, from).data, to - from) }
+    }
+}
+
+macro_rules! elements {
+    ($($t:ident $complex:ident;)*) => {$(
+        impl Element for $t {
+            #[inline(always)]
+            fn minus(self, other: $t) -> $t { self - other }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t { self * other }
+            #[inline(always)]
+            fn over(self, other: $t) -> $t { self / other }
+            #[inline(always)]
+            fn conjugate(self) -> $t { self }
+            #[inline(always)]
+            fn negative(self) -> $t { -self }
+            #[inline(always)]
+            fn size(self) -> f64 { self.abs().into() }
+            #[inline(always)]
+            fn root(self) -> Option<$t> { (self > 0.0).then(|| self.sqrt()) }
+            #[inline(always)]
+            fn reciprocal(self) -> Option<$t> { None }
+            unsafe fn subtract(size: [usize; 3], c: Part<$t>, a: Part<$t>, b: Part<$t>, _: bool) {
+                // SAFETY: the caller's.
+                unsafe { multiply::<$t>(size, c, a, b, false, [1.0, -1.0]) };
+            }
+        }
+
+        impl Element for Complex<$t> {
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self { Complex(self.0 - other.0, self.1 - other.1) }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
+            }
+            // Nothing is squared that might overflow.
+            #[inline(always)]
+            fn over(self, other: Self) -> Self {
+                if other.0.abs() >= other.1.abs() {
+                    let ratio = other.1 / other.0;
+                    let whole = other.0 + other.1 * ratio;
+                    Complex((self.0 + self.1 * ratio) / whole, (self.1 - self.0 * ratio) / whole)
+                } else {
+                    let ratio = other.0 / other.1;
+                    let whole = other.0 * ratio + other.1;
+                    Complex((self.0 * ratio + self.1) / whole, (self.1 * ratio - self.0) / whole)
+                }
+            }
+            #[inline(always)]
+            fn conjugate(self) -> Self { Complex(self.0, -self.1) }
+            #[inline(always)]
+            fn negative(self) -> Self { Complex(-self.0, -self.1) }
+            #[inline(always)]
+            fn size(self) -> f64 { f64::from(self.0.abs()) + f64::from(self.1.abs()) }
+            #[inline(always)]
+            fn root(self) -> Option<Self> { (self.0 > 0.0).then(|| Complex(self.0.sqrt(), 0.0)) }
+            #[inline(always)]
+            fn reciprocal(self) -> Option<Self> {
+                let one = Complex(1.0, 0.0).over(self);
+                (one.0.is_finite() && one.1.is_finite()).then_some(one)
+            }
+            unsafe fn subtract(size: [usize; 3], c: Part<Self>, a: Part<Self>, b: Part<Self>, conjugate: bool) {
+                let cast = |p: Part<Self>| Part { data: p.data.cast::<$complex>(), row: p.row, column: p.column };
+                let one = $complex::new(1.0, 0.0);
+                // SAFETY: the caller's.
+                unsafe { multiply::<$complex>(size, cast(c), cast(a), cast(b), conjugate, [one, -one]) };
+            }
+        }
+    )*};
+}
+
+elements! {
+    f32 c32;
+    f64 c64;
+}
+
+/// `c = c + factor a b`, with 1 and the factor.
+unsafe fn multiply<T: Copy + 'static>(
+    [m, n, k]: [usize; 3],
+    c: Part<T>,
+    a: Part<T>,
+    b: Part<T>,
+    conjugate: bool,
+    [one, factor]: [T; 2],
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.data,
+            c.column,
+            c.row,
+            true,
+            a.data.cast_const(),
+            a.column,
+            a.row,
+            b.data.cast_const(),
+            b.column,
+            b.row,
+            one,
+            factor,
+            false,
+            false,
+            conjugate,
+            Parallelism::None,
+        );
+    }
+}
+
+/// Runs `work` for every number below `n`, on threads where there is a call to ask for them.
+fn each(ctx: *mut CallCtx, n: usize, work: &(dyn Fn(usize) + Sync)) {
+    unsafe extern "C" fn chunk(_: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32 {
+        // SAFETY: the reference below, which outlives the chunks.
+        let work = unsafe { *env.cast::<&(dyn Fn(usize) + Sync)>() };
+        (lo..hi).for_each(|i| work(i as usize));
+        0
+    }
+    if ctx.is_null() || n < 2 {
+        return (0..n).for_each(work);
+    }
+    // SAFETY: the context of a running call; the chunks end before this returns, and none raises.
+    unsafe { ((*(*ctx).rt).par_for)(ctx, chunk, (&raw const work).cast(), n as u64, COST) };
+}
+
+/// `c -= a b`, or with the conjugates of `b`, in tiles; `lower`: only those that reach below the diagonal.
+unsafe fn subtract<T: Element>(
+    ctx: *mut CallCtx,
+    [m, n, k]: [usize; 3],
+    [c, a, b]: [Part<T>; 3],
+    conjugate: bool,
+    lower: bool,
+) {
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    let whole = m * n * k <= FEW;
+    let [rows, columns] = [m, n].map(|size| if whole && !lower { size } else { TILE });
+    let across = n.div_ceil(columns);
+    let tile = |at: usize| {
+        let (i, j) = (at / across * rows, at % across * columns);
+        let (height, width) = (rows.min(m - i), columns.min(n - j));
+        if lower && j >= i + height {
+            return;
+        }
+        // SAFETY: a part of each matrix; tiles of `c` do not overlap.
+        unsafe { T::subtract([height, width, k], c.from(i, j), a.from(i, 0), b.from(0, j), conjugate) };
+    };
+    let tiles = m.div_ceil(rows) * across;
+    if whole {
+        (0..tiles).for_each(tile);
+    } else {
+        each(ctx, tiles, &tile);
+    }
+}
+
+/// `a[k] -= factor * b[k]`.
+#[inline(always)]
+fn subtract_line<T: Element, const FUSED: bool>(a: &mut [T], factor: T, b: &[T]) {
+    let factor = factor.negative();
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = a.plus_product::<FUSED>(factor, b);
+    }
+}
+
+/// The larger half of a size, a multiple of 8.
+fn half(n: usize) -> usize {
+    (n / 2).next_multiple_of(8)
+}
+
+/// Turns the lower half of a matrix into its Cholesky factor, in what is on and below the diagonal; false where it has none.
+unsafe fn cholesky<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize) -> bool {
+    if n <= SMALL {
+        return best(SmallCholesky { a, n });
+    }
+    let (left, right) = (half(n), n - half(n));
+    // SAFETY: parts of the matrix.
+    unsafe {
+        let below = a.from(left, 0);
+        if !cholesky(ctx, a, left) {
+            return false;
+        }
+        let rows = |at: usize| solve_rows(a, left, below.from(at * ROWS, 0), ROWS.min(right - at * ROWS));
+        match left * left * right <= FEW {
+            true => (0..right.div_ceil(ROWS)).for_each(rows),
+            false => each(ctx, right.div_ceil(ROWS), &rows),
+        }
+        let rest = a.from(left, left);
+        subtract(ctx, [right, right, left], [rest, below, below.transposed()], true, true);
+        cholesky(ctx, rest, right)
+    }
+}
+
+struct SmallCholesky<T> {
+    a: Part<T>,
+    n: usize,
+}
+
+impl<T: Element> Loop for SmallCholesky<T> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) -> bool {
+        let (a, n) = (self.a, self.n);
+        let mut column = [T::ZERO; SMALL];
+        for j in 0..n {
+            // SAFETY: elements of the matrix.
+            unsafe {
+                let Some(root) = a.at(j, j).root() else { return false };
+                a.set(j, j, root);
+                for i in j + 1..n {
+                    let factor = a.at(i, j).over(root);
+                    a.set(i, j, factor);
+                    column[i] = factor.conjugate();
+                    subtract_line::<T, FUSED>(a.line(i, j + 1, i), factor, &column[j + 1..i]);
+                    let square = factor.times(factor.conjugate());
+                    a.set(i, i, a.at(i, i).minus(square));
+                }
+            }
+        }
+        true
+    }
+}
+
+/// `b` becomes the `x` of `x lᴴ = b`: rows by themselves.
+unsafe fn solve_rows<T: Element>(l: Part<T>, n: usize, b: Part<T>, rows: usize) {
+    if n <= PANEL {
+        return best(SmallRows { l, n, b, rows });
+    }
+    let (left, right) = (half(n), n - half(n));
+    // SAFETY: parts of the matrices.
+    unsafe {
+        solve_rows(l, left, b, rows);
+        T::subtract([rows, right, left], b.from(0, left), b, l.from(left, 0).transposed(), true);
+        solve_rows(l.from(left, left), right, b.from(0, left), rows);
+    }
+}
+
+struct SmallRows<T> {
+    l: Part<T>,
+    n: usize,
+    b: Part<T>,
+    rows: usize,
+}
+
+impl<T: Element> Loop for SmallRows<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let SmallRows { l, n, b, rows } = self;
+        // Columns of `b`, as lines.
+        let mut columns = [[T::ZERO; ROWS]; PANEL];
+        // SAFETY: elements of the matrices.
+        unsafe {
+            for i in 0..rows {
+                for (column, &v) in columns.iter_mut().zip(&*b.line(i, 0, n)) {
+                    column[i] = v;
+                }
+            }
+            for j in 0..n {
+                let (before, after) = columns.split_at_mut(j);
+                let column = &mut after[0];
+                let whole = j - j % 4;
+                for k in (0..whole).step_by(4) {
+                    let [c0, c1, c2, c3] = [0, 1, 2, 3].map(|d| &before[k + d]);
+                    let [f0, f1, f2, f3] = [0, 1, 2, 3].map(|d| l.at(j, k + d).conjugate().negative());
+                    for i in 0..ROWS {
+                        let sum = column[i].plus_product::<FUSED>(f0, c0[i]).plus_product::<FUSED>(f1, c1[i]);
+                        column[i] = sum.plus_product::<FUSED>(f2, c2[i]).plus_product::<FUSED>(f3, c3[i]);
+                    }
+                }
+                for (k, other) in before.iter().enumerate().skip(whole) {
+                    subtract_line::<T, FUSED>(column, l.at(j, k).conjugate(), other);
+                }
+                let divisor = l.at(j, j);
+                match divisor.reciprocal() {
+                    Some(factor) => column.iter_mut().for_each(|v| *v = v.times(factor)),
+                    None => column.iter_mut().for_each(|v| *v = v.over(divisor)),
+                }
+            }
+            for i in 0..rows {
+                for (v, column) in b.line(i, 0, n).iter_mut().zip(&columns) {
+                    *v = column[i];
+                }
+            }
+        }
+    }
+}
+
+/// Turns `a` into its triangular factors (the lower one has ones on its diagonal, which are not stored), and `b` into the
+/// solution. Gives the sign of the exchanges of rows, or 0 where `a` is singular.
+unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>, columns: usize) -> i64 {
+    let mut sign = 1;
+    for first in (0..n).step_by(PANEL) {
+        let end = (first + PANEL).min(n);
+        // SAFETY: parts of the matrices.
+        unsafe {
+            let exchanged = best(Panel { a, n, first, end, b, columns });
+            if exchanged == 0 {
+                return 0;
+            }
+            sign *= exchanged;
+            let (width, rest) = (end - first, n - end);
+            let (corner, below) = (a.from(first, first), a.from(end, first));
+            let right = a.from(first, end);
+            solve_lower(corner, width, right, rest);
+            subtract(ctx, [rest, rest, width], [a.from(end, end), below, right], false, false);
+            if columns > 1 {
+                solve_lower(corner, width, b.from(first, 0), columns);
+                subtract(ctx, [rest, columns, width], [b.from(end, 0), below, b.from(first, 0)], false, false);
+            }
+        }
+    }
+    if columns == 1 {
+        best(Vector { a, n, b });
+        return sign;
+    }
+    for first in (0..n).step_by(PANEL).rev() {
+        let end = (first + PANEL).min(n);
+        // SAFETY: parts of the matrices.
+        unsafe {
+            solve_upper(a.from(first, first), end - first, b.from(first, 0), columns);
+            let factors = [b, a.from(0, first), b.from(first, 0)];
+            subtract(ctx, [first, columns, end - first], factors, false, false);
+        }
+    }
+    sign
+}
+
+/// Factors the columns `first..end` from the row `first` on, exchanging whole rows of `a` and `b`.
+struct Panel<T> {
+    a: Part<T>,
+    n: usize,
+    first: usize,
+    end: usize,
+    b: Part<T>,
+    columns: usize,
+}
+
+impl<T: Element> Loop for Panel<T> {
+    /// The sign, or 0.
+    type Out = i64;
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) -> i64 {
+        let Panel { a, n, first, end, b, columns } = self;
+        let mut sign = 1;
+        for k in first..end {
+            // SAFETY: elements and rows of the matrices.
+            unsafe {
+                let (mut pivot, mut largest) = (k, a.at(k, k).size());
+                for i in k + 1..n {
+                    let size = a.at(i, k).size();
+                    if size > largest {
+                        (pivot, largest) = (i, size);
+                    }
+                }
+                if largest == 0.0 {
+                    return 0;
+                }
+                if pivot != k {
+                    sign = -sign;
+                    a.line(k, 0, n).swap_with_slice(a.line(pivot, 0, n));
+                    b.line(k, 0, columns).swap_with_slice(b.line(pivot, 0, columns));
+                }
+                let divisor = a.at(k, k);
+                let reciprocal = divisor.reciprocal();
+                let row = &*a.line(k, k + 1, end);
+                for i in k + 1..n {
+                    let v = a.at(i, k);
+                    let factor = match reciprocal {
+                        Some(one_over) => v.times(one_over),
+                        None => v.over(divisor),
+                    };
+                    a.set(i, k, factor);
+                    subtract_line::<T, FUSED>(a.line(i, k + 1, end), factor, row);
+                }
+            }
+        }
+        sign
+    }
+}
+
+/// `b` becomes the `x` of `l x = b`, with ones on the diagonal of `l`.
+unsafe fn solve_lower<T: Element>(l: Part<T>, n: usize, b: Part<T>, columns: usize) {
+    if n <= TRIANGLE {
+        return best(SmallTriangle { a: l, n, b, columns, lower: true });
+    }
+    let (top, bottom) = (half(n), n - half(n));
+    // SAFETY: parts of the matrices.
+    unsafe {
+        solve_lower(l, top, b, columns);
+        if columns > 0 {
+            T::subtract([bottom, columns, top], b.from(top, 0), l.from(top, 0), b, false);
+        }
+        solve_lower(l.from(top, top), bottom, b.from(top, 0), columns);
+    }
+}
+
+/// `b` becomes the `x` of `u x = b`.
+unsafe fn solve_upper<T: Element>(u: Part<T>, n: usize, b: Part<T>, columns: usize) {
+    if n <= TRIANGLE {
+        return best(SmallTriangle { a: u, n, b, columns, lower: false });
+    }
+    let (top, bottom) = (half(n), n - half(n));
+    // SAFETY: parts of the matrices.
+    unsafe {
+        solve_upper(u.from(top, top), bottom, b.from(top, 0), columns);
+        if columns > 0 {
+            T::subtract([top, columns, bottom], b, u.from(0, top), b.from(top, 0), false);
+        }
+        solve_upper(u, top, b, columns);
+    }
+}
+
+struct SmallTriangle<T> {
+    a: Part<T>,
+    n: usize,
+    b: Part<T>,
+    columns: usize,
+    lower: bool,
+}
+
+impl<T: Element> Loop for SmallTriangle<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let SmallTriangle { a, n, b, columns, lower } = self;
+        for at in 0..n {
+            let i = if lower { at } else { n - 1 - at };
+            // SAFETY: elements and rows of the matrices; two rows are different ones.
+            unsafe {
+                let line = b.line(i, 0, columns);
+                for k in if lower { 0..i } else { i + 1..n } {
+                    subtract_line::<T, FUSED>(line, a.at(i, k), b.line(k, 0, columns));
+                }
+                if lower {
+                    continue;
+                }
+                let divisor = a.at(i, i);
+                match divisor.reciprocal() {
+                    Some(factor) => line.iter_mut().for_each(|v| *v = v.times(factor)),
+                    None => line.iter_mut().for_each(|v| *v = v.over(divisor)),
+                }
+            }
+        }
+    }
+}
+
+/// The solution for one vector, whose elements are neighbours and have been exchanged.
+struct Vector<T> {
+    a: Part<T>,
+    n: usize,
+    b: Part<T>,
+}
+
+impl<T: Element> Loop for Vector<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let Vector { a, n, b: Part { data: x, .. } } = self;
+        // SAFETY: elements of the matrix and of the vector.
+        unsafe {
+            for i in 1..n {
+                let [known] = T::sums::<FUSED, WIDE, 1, 4>(i, &[a.from(i, 0).data.cast_const()], x);
+                *x.add(i) = (*x.add(i)).minus(known);
+            }
+            for i in (0..n).rev() {
+                let row = [a.from(i, i + 1).data.cast_const()];
+                let [known] = T::sums::<FUSED, WIDE, 1, 4>(n - 1 - i, &row, x.add(i + 1));
+                *x.add(i) = (*x.add(i)).minus(known).over(a.at(i, i));
+            }
+        }
+    }
+}
+
+/// What compiled code calls for `mem.cholesky`: 1, or 0 where there is no factor. `row`: bytes from row to row.
+///
+/// # Safety
+/// The matrix may be read and written, and is aligned; the context is the call's.
+pub(crate) unsafe extern "C" fn cholesky_in_place(
+    ctx: *mut CallCtx,
+    dtype: u64,
+    a: *mut u8,
+    n: usize,
+    row: isize,
+) -> i64 {
+    // SAFETY: the caller's.
+    unsafe {
+        match DType::ALL.get(dtype as usize) {
+            Some(DType::F32) => lower_factor::<f32>(ctx, a, n, row),
+            Some(DType::F64) => lower_factor::<f64>(ctx, a, n, row),
+            Some(DType::C64) => lower_factor::<Complex<f32>>(ctx, a, n, row),
+            Some(DType::C128) => lower_factor::<Complex<f64>>(ctx, a, n, row),
+            // Lowering has refused the others.
+            _ => 0,
+        }
+    }
+}
+
+unsafe fn lower_factor<T: Element>(ctx: *mut CallCtx, a: *mut u8, n: usize, row: isize) -> i64 {
+    let a = Part { data: a.cast::<T>(), row: row / size_of::<T>() as isize, column: 1 };
+    // SAFETY: the caller's.
+    unsafe {
+        if !cholesky(ctx, a, n) {
+            return 0;
+        }
+        (0..n).for_each(|i| a.line(i, i + 1, n).fill(T::ZERO));
+    }
+    1
+}
+
+/// What compiled code calls for `mem.solve`, with the words `a, b, n, columns`, and the bytes from row to row of `a` and `b`.
+///
+/// # Safety
+/// As for [`cholesky_in_place`], and the matrices do not overlap.
+pub(crate) unsafe extern "C" fn solve_in_place(ctx: *mut CallCtx, dtype: u64, words: *const u64) -> i64 {
+    // SAFETY: words in the order of the fields, as lowering wrote them.
+    let system = unsafe { words.cast::<System>().read_unaligned() };
+    // SAFETY: the caller's.
+    unsafe {
+        match DType::ALL.get(dtype as usize) {
+            Some(DType::F32) => system.solve::<f32>(ctx),
+            Some(DType::F64) => system.solve::<f64>(ctx),
+            Some(DType::C64) => system.solve::<Complex<f32>>(ctx),
+            Some(DType::C128) => system.solve::<Complex<f64>>(ctx),
+            // Lowering has refused the others.
+            _ => 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct System {
+    a: *mut u8,
+    b: *mut u8,
+    n: usize,
+    columns: usize,
+    a_row: isize,
+    b_row: isize,
+}
+
+impl System {
+    unsafe fn solve<T: Element>(self, ctx: *mut CallCtx) -> i64 {
+        let part = |data: *mut u8, row: isize| Part { data: data.cast::<T>(), row: row / size_of::<T>() as isize, column: 1 };
+        // SAFETY: the caller's.
+        unsafe { solve(ctx, part(self.a, self.a_row), self.n, part(self.b, self.b_row), self.columns) }
+    }
+}

@@ -1,0 +1,336 @@
+//! Products of a matrix and a vector, and of two vectors.
+//!
+//! In which order the products of one element are summed depends on how many they are and on which axis of the matrix
+//! lies closer together; never on the element's position. So it does not matter how a product is cut into tiles.
+
+use crate::numbers::{Complex, Loop, Number, Processor, Truth, best, processor};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use weft_ir::DType;
+
+/// `to[i] = sum of a[i, j] * x[j]`. Steps are in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct MatVec {
+    pub to: *mut u8,
+    pub to_step: isize,
+    pub a: *const u8,
+    pub rows: usize,
+    pub columns: usize,
+    /// From row to row.
+    pub row: isize,
+    /// From column to column.
+    pub column: isize,
+    pub x: *const u8,
+    pub x_step: isize,
+}
+
+/// The product of a matrix and a vector.
+///
+/// # Safety
+/// The memory may be read and written; the product overlaps no factor.
+pub(crate) unsafe fn matvec(dtype: DType, product: MatVec) {
+    match dtype {
+        DType::Bool => by_either::<Truth>(product),
+        DType::I8 | DType::U8 => by_either::<u8>(product),
+        DType::I16 | DType::U16 => by_either::<u16>(product),
+        DType::I32 | DType::U32 => by_either::<u32>(product),
+        DType::I64 | DType::U64 => by_either::<u64>(product),
+        DType::F32 => by_either::<f32>(product),
+        DType::F64 => by_either::<f64>(product),
+        DType::C64 => by_either::<Complex<f32>>(product),
+        DType::C128 => by_either::<Complex<f64>>(product),
+        // Halves are computed as singles.
+        DType::F16 => {}
+    }
+}
+
+/// By rows or by columns, whichever lie closer together.
+fn by_either<T: Number>(mut p: MatVec) {
+    let item = size_of::<T>() as isize;
+    if p.columns == 0 {
+        for i in 0..p.rows as isize {
+            // SAFETY: an element of the product.
+            unsafe { p.to.offset(i * p.to_step).cast::<T>().write_unaligned(T::ZERO) };
+        }
+        return;
+    }
+    // A matrix read backwards is one read forwards, with the vector turned around.
+    if p.column == -item {
+        let last = p.columns as isize - 1;
+        // SAFETY: the last column, and the last element of the vector.
+        unsafe { (p.a, p.x) = (p.a.offset(last * p.column), p.x.offset(last * p.x_step)) };
+        (p.column, p.x_step) = (item, -p.x_step);
+    }
+    if p.row == -item {
+        let last = p.rows as isize - 1;
+        // SAFETY: the last row, and the last element of the product.
+        unsafe { (p.a, p.to) = (p.a.offset(last * p.row), p.to.offset(last * p.to_step)) };
+        (p.row, p.to_step) = (item, -p.to_step);
+    }
+    if p.column != item && (p.row == item || p.row.unsigned_abs() < p.column.unsigned_abs()) {
+        return best(ByColumns::<T>(p, PhantomData));
+    }
+    if p.x_step == item {
+        return best(ByRows::<T>(p, PhantomData));
+    }
+    // The vector is read for every row.
+    let mut few = [const { MaybeUninit::<T>::uninit() }; 64];
+    let many: Vec<T>;
+    // SAFETY: an element of the vector.
+    let at = |j: usize| unsafe { p.x.offset(j as isize * p.x_step).cast::<T>().read_unaligned() };
+    let x: *const T = if p.columns <= few.len() {
+        for (j, v) in few[..p.columns].iter_mut().enumerate() {
+            v.write(at(j));
+        }
+        few.as_ptr().cast()
+    } else {
+        many = (0..p.columns).map(at).collect();
+        many.as_ptr()
+    };
+    best(ByRows::<T>(MatVec { x: x.cast(), x_step: item, ..p }, PhantomData));
+}
+
+/// Every row is summed by itself; the vector's elements are neighbours.
+struct ByRows<T>(MatVec, PhantomData<T>);
+
+impl<T: Number> Loop for ByRows<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let p = &self.0;
+        // SAFETY: the memory may be read and written.
+        unsafe {
+            match p.column == size_of::<T>() as isize {
+                true if size_of::<T>() < 16 => by_rows::<T, FUSED, WIDE, 4>(p),
+                true => by_rows::<T, FUSED, WIDE, 2>(p),
+                false => by_strided_rows::<T, FUSED>(p),
+            }
+        }
+    }
+}
+
+/// Columns, times their elements of the vector, are added up.
+struct ByColumns<T>(MatVec, PhantomData<T>);
+
+impl<T: Number> Loop for ByColumns<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let p = &self.0;
+        // SAFETY: the memory may be read and written.
+        unsafe {
+            match p.row == size_of::<T>() as isize {
+                true => by_columns::<T, FUSED>(p, &|data, i| data.cast::<T>().add(i)),
+                false => by_columns::<T, FUSED>(p, &|data, i| data.offset(i as isize * p.row).cast::<T>()),
+            }
+        }
+    }
+}
+
+/// `ROWS` rows of neighbours at a time.
+#[inline(always)]
+unsafe fn by_rows<T: Number, const FUSED: bool, const WIDE: bool, const ROWS: usize>(p: &MatVec) {
+    let x = p.x.cast::<T>();
+    let whole = p.rows - p.rows % ROWS;
+    // SAFETY: rows of the matrix, elements of the product.
+    unsafe {
+        let start = |i: usize| p.a.offset(i as isize * p.row).cast::<T>();
+        let write = |i: usize, sum: T| p.to.offset(i as isize * p.to_step).cast::<T>().write_unaligned(sum);
+        for i in (0..whole).step_by(ROWS) {
+            let starts: [*const T; ROWS] = std::array::from_fn(|r| start(i + r));
+            let sums = T::sums::<FUSED, WIDE, ROWS, 2>(p.columns, &starts, x);
+            for (r, sum) in sums.into_iter().enumerate() {
+                write(i + r, sum);
+            }
+        }
+        for i in whole..p.rows {
+            let [sum] = T::sums::<FUSED, WIDE, 1, 2>(p.columns, &[start(i)], x);
+            write(i, sum);
+        }
+    }
+}
+
+/// Rows whose elements are apart.
+#[inline(always)]
+unsafe fn by_strided_rows<T: Number, const FUSED: bool>(p: &MatVec) {
+    for i in 0..p.rows as isize {
+        // SAFETY: a row of the matrix, an element of the product.
+        unsafe {
+            let a = Strided { data: p.a.offset(i * p.row), step: p.column };
+            let sum = strided::<T, FUSED>(p.columns, a, Strided { data: p.x, step: size_of::<T>() as isize });
+            p.to.offset(i * p.to_step).cast::<T>().write_unaligned(sum);
+        }
+    }
+}
+
+/// Elements that are apart.
+#[derive(Clone, Copy)]
+struct Strided {
+    data: *const u8,
+    /// Bytes from one to the next.
+    step: isize,
+}
+
+/// The sum of the products of two vectors, in four parts.
+#[inline(always)]
+unsafe fn strided<T: Number, const FUSED: bool>(n: usize, a: Strided, b: Strided) -> T {
+    let get = |x: Strided, j: usize| {
+        // SAFETY: one of `n` elements.
+        unsafe { x.data.offset(j as isize * x.step).cast::<T>().read_unaligned() }
+    };
+    let mut acc = [T::ZERO; 4];
+    let whole = n - n % 4;
+    for j in (0..whole).step_by(4) {
+        for (k, sum) in acc.iter_mut().enumerate() {
+            *sum = sum.plus_product::<FUSED>(get(a, j + k), get(b, j + k));
+        }
+    }
+    let mut rest = T::ZERO;
+    for j in whole..n {
+        rest = rest.plus_product::<FUSED>(get(a, j), get(b, j));
+    }
+    acc[0].plus(acc[2]).plus(acc[1].plus(acc[3])).plus(rest)
+}
+
+/// Elements of the product that are computed together, in bytes: they stay in the nearest cache.
+const STRIP: usize = 16 << 10;
+/// Columns that are added at a time.
+const AT_A_TIME: usize = 8;
+
+/// A strip of the product at a time. `at` says where an element of a column is.
+#[inline(always)]
+unsafe fn by_columns<T: Number, const FUSED: bool>(p: &MatVec, at: &impl Fn(*const u8, usize) -> *const T) {
+    let width = STRIP / size_of::<T>();
+    // In words, in which any number is at its place.
+    let mut strip = [const { MaybeUninit::<u64>::uninit() }; STRIP / 8];
+    let factor = |j: usize| {
+        // SAFETY: an element of the vector.
+        unsafe { p.x.offset(j as isize * p.x_step).cast::<T>().read_unaligned() }
+    };
+    for first in (0..p.rows).step_by(width) {
+        let count = width.min(p.rows - first);
+        let sums = strip.as_mut_ptr().cast::<T>();
+        // SAFETY: there is room for so many; all are written before they are a slice.
+        let strip = unsafe {
+            (0..count).for_each(|i| sums.add(i).write(T::ZERO));
+            std::slice::from_raw_parts_mut(sums, count)
+        };
+        // SAFETY: the first element of a column that is in the strip.
+        let start = |j: usize| unsafe { at(p.a.offset(j as isize * p.column), first).cast::<u8>() };
+        let whole = p.columns - p.columns % AT_A_TIME;
+        for j in (0..whole).step_by(AT_A_TIME) {
+            let starts: [*const u8; AT_A_TIME] = std::array::from_fn(|c| start(j + c));
+            let factors: [T; AT_A_TIME] = std::array::from_fn(|c| factor(j + c));
+            for (i, sum) in strip.iter_mut().enumerate() {
+                let mut several = T::ZERO;
+                for (start, factor) in starts.iter().zip(factors) {
+                    // SAFETY: an element of a column.
+                    let a = unsafe { at(*start, i).read_unaligned() };
+                    several = several.plus_product::<FUSED>(a, factor);
+                }
+                *sum = sum.plus(several);
+            }
+        }
+        for j in whole..p.columns {
+            let (start, factor) = (start(j), factor(j));
+            for (i, sum) in strip.iter_mut().enumerate() {
+                // SAFETY: an element of a column.
+                *sum = sum.plus_product::<FUSED>(unsafe { at(start, i).read_unaligned() }, factor);
+            }
+        }
+        for (i, &sum) in strip.iter().enumerate() {
+            // SAFETY: an element of the product.
+            unsafe { p.to.offset((first + i) as isize * p.to_step).cast::<T>().write_unaligned(sum) };
+        }
+    }
+}
+
+/// The sum of the products of two vectors of `n` elements, written to `to`. Steps are in bytes.
+pub(crate) type Dot = unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
+
+/// What compiled code calls for vectors of a dtype, on this processor.
+pub(crate) fn dot(dtype: DType) -> Option<Dot> {
+    Some(match dtype {
+        DType::Bool => dot_of::<Truth>(),
+        DType::I8 | DType::U8 => dot_of::<u8>(),
+        DType::I16 | DType::U16 => dot_of::<u16>(),
+        DType::I32 | DType::U32 => dot_of::<u32>(),
+        DType::I64 | DType::U64 => dot_of::<u64>(),
+        DType::F32 => dot_of::<f32>(),
+        DType::F64 => dot_of::<f64>(),
+        DType::C64 => dot_of::<Complex<f32>>(),
+        DType::C128 => dot_of::<Complex<f64>>(),
+        // Halves are computed as singles.
+        DType::F16 => return None,
+    })
+}
+
+fn dot_of<T: Number>() -> Dot {
+    match processor() {
+        #[cfg(target_arch = "x86_64")]
+        Processor::Avx512 => dot_avx512::<T>,
+        #[cfg(target_arch = "x86_64")]
+        Processor::Avx2 => dot_avx2::<T>,
+        Processor::Any => dot_anywhere::<T>,
+    }
+}
+
+macro_rules! dots {
+    ($($(#[$on:meta])* $name:ident $fused:literal $wide:literal;)*) => {$(
+        $(#[$on])*
+        unsafe extern "C" fn $name<T: Number>(
+            a: *const u8,
+            b: *const u8,
+            n: usize,
+            a_step: isize,
+            b_step: isize,
+            to: *mut u8,
+        ) {
+            let (a, b) = (Strided { data: a, step: a_step }, Strided { data: b, step: b_step });
+            // SAFETY: the caller's.
+            unsafe { to.cast::<T>().write_unaligned(sum::<T, $fused, $wide>(n, a, b)) };
+        }
+    )*};
+}
+
+dots! {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+    dot_avx512 true true;
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    dot_avx2 true false;
+    dot_anywhere false false;
+}
+
+#[inline(always)]
+unsafe fn sum<T: Number, const FUSED: bool, const WIDE: bool>(n: usize, a: Strided, b: Strided) -> T {
+    let item = size_of::<T>() as isize;
+    // SAFETY: the caller's.
+    unsafe {
+        match (a.step == item, b.step == item) {
+            (true, true) => T::sums::<FUSED, WIDE, 1, 4>(n, &[a.data.cast()], b.data.cast())[0],
+            (true, false) if b.step == -item => flipped::<T, FUSED, WIDE>(n, a, b),
+            (false, true) if a.step == -item => flipped::<T, FUSED, WIDE>(n, b, a),
+            (false, false) if a.step == -item && b.step == -item && n > 0 => {
+                let back = (n as isize - 1) * item;
+                let (a, b) = (a.data.offset(-back).cast(), b.data.offset(-back).cast());
+                T::sums::<FUSED, WIDE, 1, 4>(n, &[a], b)[0]
+            }
+            _ => strided::<T, FUSED>(n, a, b),
+        }
+    }
+}
+
+/// Of neighbours, and neighbours that are read backwards.
+#[inline(always)]
+unsafe fn flipped<T: Number, const FUSED: bool, const WIDE: bool>(n: usize, a: Strided, b: Strided) -> T {
+    // SAFETY: the caller's.
+    unsafe {
+        let (sum, done) = T::flipped::<FUSED, WIDE>(n, a.data.cast(), b.data.cast());
+        let rest = |x: Strided| Strided { data: x.data.offset(done as isize * x.step), step: x.step };
+        sum.plus(strided::<T, FUSED>(n - done, rest(a), rest(b)))
+    }
+}
