@@ -195,7 +195,13 @@ pub fn run_with(
         if infer.is_kernel() && params.iter().any(|p| matches!(p, Param::List(_))) {
             return Err(Diagnostic::unsupported(py.span, "a kernel takes no lists").help("pass an array"));
         }
-        match infer.entry(py, args.clone()) {
+        let walked = infer.entry(py, args.clone());
+        if let Some(next) = infer.next {
+            found = *next;
+            continue;
+        }
+        match walked {
+            _ if infer.again => found = infer.found,
             Err(_) if infer.restarts => found = infer.found,
             Err(d) => return Err(d),
             Ok(mut returns) => {
@@ -295,6 +301,10 @@ struct Infer<'r> {
     at_once: bool,
     /// What earlier walks found.
     found: Found,
+    /// What the next walk begins with, where this one goes on though it knows that there is one.
+    next: Option<Box<Found>>,
+    /// The walk goes on, but what it emits is of no use.
+    again: bool,
     /// Variables by place made so far in the function being emitted, or given to it.
     variables: HashMap<abs::VariableId, variables::Made>,
     /// Whether the walk has to begin anew.
@@ -313,7 +323,7 @@ struct Infer<'r> {
 type Key = (u64, u32);
 
 /// What walks over one function find out for the next one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Found {
     /// Forms of what loops carry and of what cells hold.
     forms: HashMap<Key, Vec<join::Ty>>,
@@ -390,6 +400,8 @@ impl<'r> Infer<'r> {
             at_once: false,
             found: Found::default(),
             variables: HashMap::new(),
+            next: None,
+            again: false,
             restarts: false,
             compiling: vec![],
             funcs: vec![],
