@@ -546,7 +546,7 @@ FOUND = {
         """,
         ["a = [4]", "a = [-4]", "a = [-4, -3, 2]"],
     ),
-    "an array twice, one of them maybe transposed": (
+    "an array twice, and elsewhere a view": (
         """
         @njit
         def f(a):
@@ -557,6 +557,64 @@ FOUND = {
             return a, np.arange(m).reshape(m, n).T
         """,
         ["a = np.arange(5).reshape(1, 5)", "a = np.arange(6).reshape(2, 3)", "a = np.arange(0).reshape(0, 3)"],
+    ),
+    "a view under two names": (
+        """
+        @njit
+        def f(a, n):
+            b = a[::1]
+            c = a[:]
+            while n > 0:
+                n -= 1
+                a = b
+            return a, b, c, c[1:], c[1:]
+        """,
+        ["a = np.zeros(0)\nn = 2", "a = np.zeros(3)\nn = 2", "a = np.zeros(3)\nn = 0"],
+    ),
+    "a nan is in a tuple of it": (
+        """
+        @njit
+        def f(x, y):
+            z = x
+            return z in (1.0, x), y in (x, 2.0), x not in (y, x), np.float64(x) in (x,)
+        """,
+        ["x = float('nan')\ny = float('nan')", "x = 1.5\ny = 2.0"],
+    ),
+    "the message of list.index": (
+        """
+        @njit
+        def f(x):
+            empty = [x for _ in range(0)]
+            return empty.index(x)
+        """,
+        ["x = np.int16(-1)", "x = 2.5", "x = np.float32(0.5)", "x = 7", "x = np.bool_(True)", "x = True"],
+    ),
+    "shapes of scalars in messages": (
+        """
+        @njit
+        def f(a, b, how):
+            if how == 0:
+                return np.where(a, b, 1)
+            if how == 1:
+                return np.where(a, 2.0, b)
+            if how == 2:
+                return np.where(True, a, b)
+            return np.clip(a, b, 1)
+        """,
+        [f"a = np.ones(2)\nb = np.ones(5)\nhow = {how}" for how in range(4)],
+    ),
+    "an int that is too large where it is not chosen": (
+        """
+        @njit
+        def f(n, d):
+            a = n and 4611686018427387904 * 7
+            b = n or 3
+            c = 4611686018427387904 * 7 if n else d
+            for _ in range(n):
+                c = 4611686018427387904 * 7
+            return a, b, c
+        """,
+        ["n = 0\nd = 3"],
     ),
 }
 
