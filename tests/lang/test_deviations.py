@@ -348,3 +348,18 @@ def test_v21_sums_of_a_prange():
     x[0] = 1e16
     assert total.py_func(x) == 1e16
     assert total(x) == 1e16 + 510
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_v22_zeros_of_both_signs(dtype):
+    @weft.njit
+    def both(x, y):
+        return np.fmin(x, y), np.fmax(x, y)
+
+    x, y = np.full(33, -0.0, dtype), np.full(33, 0.0, dtype)
+    for first, second, negative in ((x, y, True), (y, x, False)):
+        for ours, theirs in zip(both(first, second), both.py_func(first, second)):
+            assert (np.signbit(ours) == negative).all()
+            # NumPy's are of both signs.
+            assert (ours == theirs).all()

@@ -493,6 +493,129 @@ FOUND = {
         """,
         ["x = np.array([0.0, -0.0, 0.0], np.float16)\ny = np.array([-0.0, 0.0, np.nan], np.float16)"],
     ),
+    "a Python float that does not fit an integer dtype": (
+        """
+        @njit
+        def f(x):
+            caught = 0
+            for k in range(8):
+                try:
+                    if k == 0:
+                        return np.uint8(x), np.int8(x), np.uint64(x), np.int64(x), caught
+                    elif k == 1:
+                        caught += int(np.uint8(x))
+                    elif k == 2:
+                        caught += int(np.int8(x))
+                    elif k == 3:
+                        caught += int(np.int32(x))
+                    elif k == 4:
+                        caught += int(np.uint64(x) // np.uint64(2))
+                except OverflowError:
+                    caught += 10**k
+                except ValueError:
+                    caught -= 10**k
+            return np.uint8(0), np.int8(0), np.uint64(0), np.int64(0), caught
+        """,
+        [f"x = {x}" for x in ("1000.0", "-0.9", "-1.0", "127.9", "-128.5", "1e19", "1e20", "1e300", "float('nan')")],
+    ),
+    "an exception for a float that does not fit": (
+        """
+        @njit
+        def f(x):
+            return np.uint8(x)
+        """,
+        ["x = 1000.0", "x = -1.5", "x = 255.9", "x = float('inf')", "x = float('nan')"],
+    ),
+    "a break through a finally, before a function that names itself is made": (
+        """
+        @njit
+        def f(a):
+            made = 0
+            for x in a:
+                try:
+                    if x >= 0:
+                        break
+
+                    def g(p):
+                        return p if p <= 0 else g(p - 1)
+
+                    made += g(x) + 1
+                finally:
+                    made += 10
+            return made
+        """,
+        ["a = [4]", "a = [-4]", "a = [-4, -3, 2]"],
+    ),
+    "an array twice, and elsewhere a view": (
+        """
+        @njit
+        def f(a):
+            n, m = a.shape
+            a = np.ones_like(a)
+            if n >= 1:
+                return a, a
+            return a, np.arange(m).reshape(m, n).T
+        """,
+        ["a = np.arange(5).reshape(1, 5)", "a = np.arange(6).reshape(2, 3)", "a = np.arange(0).reshape(0, 3)"],
+    ),
+    "a view under two names": (
+        """
+        @njit
+        def f(a, n):
+            b = a[::1]
+            c = a[:]
+            while n > 0:
+                n -= 1
+                a = b
+            return a, b, c, c[1:], c[1:]
+        """,
+        ["a = np.zeros(0)\nn = 2", "a = np.zeros(3)\nn = 2", "a = np.zeros(3)\nn = 0"],
+    ),
+    "a nan is in a tuple of it": (
+        """
+        @njit
+        def f(x, y):
+            z = x
+            return z in (1.0, x), y in (x, 2.0), x not in (y, x), np.float64(x) in (x,)
+        """,
+        ["x = float('nan')\ny = float('nan')", "x = 1.5\ny = 2.0"],
+    ),
+    "the message of list.index": (
+        """
+        @njit
+        def f(x):
+            empty = [x for _ in range(0)]
+            return empty.index(x)
+        """,
+        ["x = np.int16(-1)", "x = 2.5", "x = np.float32(0.5)", "x = 7", "x = np.bool_(True)", "x = True"],
+    ),
+    "shapes of scalars in messages": (
+        """
+        @njit
+        def f(a, b, how):
+            if how == 0:
+                return np.where(a, b, 1)
+            if how == 1:
+                return np.where(a, 2.0, b)
+            if how == 2:
+                return np.where(True, a, b)
+            return np.clip(a, b, 1)
+        """,
+        [f"a = np.ones(2)\nb = np.ones(5)\nhow = {how}" for how in range(4)],
+    ),
+    "an int that is too large where it is not chosen": (
+        """
+        @njit
+        def f(n, d):
+            a = n and 4611686018427387904 * 7
+            b = n or 3
+            c = 4611686018427387904 * 7 if n else d
+            for _ in range(n):
+                c = 4611686018427387904 * 7
+            return a, b, c
+        """,
+        ["n = 0\nd = 3"],
+    ),
 }
 
 

@@ -18,8 +18,9 @@ from compare import Outcome
 from covered import Coverage
 from driver import SECONDS_BEFORE_HUNG, child, how_it_ended, reduce, stopped, tried
 from grammar import Program, make
+from kinds import operations
 
-MOST_SEEDS = 100  # of one child: a fresh process now and then, so that memory does not pile up
+MOST_SEEDS = 500  # of one child: a fresh process now and then, so that memory does not pile up
 SECONDS_TO_SHRINK = 20.0
 
 
@@ -92,6 +93,7 @@ class Hunt:
         self.again: deque[tuple[int, int]] = deque()  # what is left of ranges whose child died
         self.to_shrink: deque[Finding] = deque()
         self.children: dict[int, Child] = {}
+        operations()  # once, and not in every child
 
     def run(self, tell: Callable[[str], None]) -> None:
         """Until all is done; `tell` hears how far it is, now and then, and each finding when it is small."""

@@ -169,7 +169,8 @@ impl std::fmt::Display for Argument {
                     .iter()
                     .map(|item| match item {
                         Argument::Text(text) => show::quoted(text),
-                        Argument::Num(d, _) if *d != DType::Bool => format!("np.{}({item})", d.numpy_name()),
+                        Argument::Num(DType::Bool, _) => format!("np.{item}_"),
+                        Argument::Num(d, _) => format!("np.{}({item})", d.numpy_name()),
                         item => item.to_string(),
                     })
                     .collect();

@@ -247,8 +247,17 @@ impl<'a, 'f> Lower<'a, 'f> {
         }
     }
 
+    /// What names hold, to be passed on: they need not be bound.
     fn locals(&mut self, names: &[&str], span: Span) -> Vec<ValueId> {
-        names.iter().map(|name| self.local(name, span)).collect()
+        names.iter().map(|name| self.passed_on(name, span)).collect()
+    }
+
+    /// What a name holds, if it is bound.
+    fn passed_on(&mut self, name: &str, span: Span) -> ValueId {
+        match self.env.get(name) {
+            Some(&Slot::Cell(cell)) => self.value(span, Op::PyTake, &[cell]),
+            _ => self.local(name, span),
+        }
     }
 
     /// Binds a name.
@@ -297,10 +306,7 @@ impl<'a, 'f> Lower<'a, 'f> {
     fn leave_cells(&mut self, names: &[&'a str], live: &Names<'a>, span: Span) {
         for &name in names {
             if live.contains(name) {
-                let value = match self.env.get(name) {
-                    Some(&Slot::Cell(cell)) => self.value(span, Op::PyTake, &[cell]),
-                    _ => self.local(name, span),
-                };
+                let value = self.passed_on(name, span);
                 self.env.insert(name, Slot::Value(value));
             } else {
                 self.env.remove(name);

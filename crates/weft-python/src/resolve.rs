@@ -35,6 +35,8 @@ pub(crate) struct Names<'a, 'py> {
     /// What is known of changing numbers; `None` to compile all of them in.
     numbers: Option<&'a Numbers>,
     functions: Vec<Seen<'py>>,
+    /// What paths stand for, by function: inference asks again for each of its walks.
+    resolved: HashMap<FunctionRef, HashMap<String, Resolved>>,
     /// Every assumption made.
     pub(crate) guards: Guards,
     /// The text of every function read.
@@ -75,6 +77,7 @@ impl<'a, 'py> Names<'a, 'py> {
             py,
             numbers,
             functions: vec![],
+            resolved: HashMap::new(),
             guards,
             sources,
             names: vec![],
@@ -381,7 +384,12 @@ impl Resolver for Names<'_, '_> {
     }
 
     fn resolve_in(&mut self, f: FunctionRef, path: &str) -> Resolved {
-        self.follow(f, path).unwrap_or_else(|missing| missing)
+        if let Some(known) = self.resolved.get(&f).and_then(|paths| paths.get(path)) {
+            return known.clone();
+        }
+        let found = self.follow(f, path).unwrap_or_else(|missing| missing);
+        self.resolved.entry(f).or_default().insert(path.to_owned(), found.clone());
+        found
     }
 
     fn function(&mut self, f: FunctionRef) -> Result<Arc<UserFunction>, Diagnostic> {

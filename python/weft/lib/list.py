@@ -102,7 +102,7 @@ def index_of(self, item, start=0, stop=None):
         if prim.list_get(self, i) == item:
             return i
         i += 1
-    raise ValueError(f"{item} is not in list")
+    raise ValueError(f"{item!r} is not in list")
 
 
 @overload(list.count)

@@ -207,7 +207,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def convert(x: Any, dtype: Any) -> Any:
-    """`x` as `np.int8(x)` converts it: Python ints must fit."""
+    """`x` as `np.int8(x)` converts it: Python's numbers must fit."""
     _only_compiled("convert")
 
 

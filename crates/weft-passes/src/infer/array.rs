@@ -92,7 +92,7 @@ impl<'r> Infer<'r> {
         }
         let dims = match space {
             Some(dims) => dims,
-            None => self.broadcast(&tensors)?,
+            None => self.broadcast(&tensors, args)?,
         };
         let place = self.common_place(&tensors)?;
         let tensors: Vec<ValueId> = tensors.into_iter().map(|t| self.refine_to(t, &dims, args)).collect();
@@ -192,7 +192,7 @@ impl<'r> Infer<'r> {
 
     /// The sizes that arrays broadcast to. Where sizes meet of which none is a constant or an argument's, either may be
     /// 1 at run time: the result is what the other is then.
-    pub(super) fn broadcast(&mut self, tensors: &[ValueId]) -> Result<Vec<Dim>, Diagnostic> {
+    fn broadcast(&mut self, tensors: &[ValueId], args: &[Abs]) -> Result<Vec<Dim>, Diagnostic> {
         let shapes: Vec<Vec<Dim>> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| t.dims.clone()).collect();
         let slices: Vec<&[Dim]> = shapes.iter().map(Vec::as_slice).collect();
         let Some(mut dims) = broadcast_dims(&slices) else {
@@ -205,7 +205,7 @@ impl<'r> Infer<'r> {
                 format!("({}{comma})", sizes.collect::<Vec<_>>().join(","))
             };
             if self.can_raise_later() {
-                let (template, shown) = self.shapes_message(tensors);
+                let (template, shown) = self.shapes_message(args);
                 let site = self.site(ExcClass::ValueError, template);
                 let sizes = self.shapes(&shown);
                 self.terminate(Op::Raise { site }, &sizes);
@@ -308,8 +308,7 @@ impl<'r> Infer<'r> {
         if wanted == ty.dims {
             return t;
         }
-        let arrays: Vec<ValueId> = args.iter().filter_map(|a| self.as_tensor(a)).collect();
-        let (template, shown) = self.shapes_message(&arrays);
+        let (template, shown) = self.shapes_message(args);
         let site = self.site(ExcClass::ValueError, template);
         let mut operands = vec![t];
         operands.extend(shown);
@@ -335,11 +334,16 @@ impl<'r> Infer<'r> {
 
     /// The message that arrays do not broadcast, and the arrays whose sizes it shows: every operand and the output, as
     /// NumPy's does, as far as the exception record has room.
-    fn shapes_message(&self, arrays: &[ValueId]) -> (String, Vec<ValueId>) {
+    fn shapes_message(&self, args: &[Abs]) -> (String, Vec<ValueId>) {
         let mut shown: Vec<ValueId> = vec![];
         let mut room = Site::MAX_ARGS;
         let mut template = "operands could not be broadcast together with shapes ".to_string();
-        for &a in arrays.iter().chain(&self.output) {
+        let operands = args.iter().map(|a| self.as_tensor(a)).filter(|a| a.is_some() || self.shows_scalars);
+        for a in operands.chain(self.output.map(Some)) {
+            let Some(a) = a else {
+                template.push_str("() ");
+                continue;
+            };
             let rank = self.tensor(a).map_or(0, TensorType::rank);
             if rank > room {
                 template.push_str("… ");

@@ -225,12 +225,19 @@ impl Infer<'_> {
         }
         let zero_d = if overload.form == Form::Elementwise { ZeroD::Scalar } else { ZeroD::Array };
         let shape = (overload.form == Form::Generate).then(|| Abs::Tuple(vec![]));
-        self.elementwise(&bound, space, zero_d, &mut |s, e| {
+        // In NumPy these have three operands, all of which its messages show.
+        let shows = std::mem::replace(
+            &mut self.shows_scalars,
+            matches!(name, "weft.lib.ufuncs._where" | "weft.lib.ufuncs._clip"),
+        );
+        let made = self.elementwise(&bound, space, zero_d, &mut |s, e| {
             let args = shape.iter().cloned().chain(e.iter().cloned()).collect();
             let result = s.inline(name, overload, args)?;
             // A NumPy function of Python scalars gives a NumPy scalar.
             Ok(Abs::Value(s.strengthen(&result)?))
-        })
+        });
+        self.shows_scalars = shows;
+        made
     }
 
     /// A ufunc that writes its result into an array: argument `at` is `out`.

@@ -52,7 +52,13 @@ impl Infer<'_> {
         let done = self.inside(exit.region, |s| -> Result<(), Diagnostic> {
             let mut values = vec![];
             for (a, ty) in exit.values.iter().zip(types) {
-                s.flatten(a, ty, &mut values)?;
+                if let Err(d) = s.flatten(a, ty, &mut values) {
+                    // An int that is too large for a name that others may hold: it is so only on this path.
+                    s.undecided += u32::from(!matches!(how, Leave::Return));
+                    let raised = s.raise_later(d);
+                    s.undecided -= u32::from(!matches!(how, Leave::Return));
+                    return raised.map(drop);
+                }
             }
             let depth = exit.level - level;
             let op = match how {

@@ -23,6 +23,15 @@ pub(super) struct Growth {
     nested: bool,
 }
 
+/// The range of an integer that a loop carries, which differs from what the walk took it for.
+struct News {
+    /// The loop, and which of what it carries.
+    place: (Key, usize),
+    range: Option<(i128, i128)>,
+    /// Nothing was taken for it.
+    first: bool,
+}
+
 impl Infer<'_> {
     /// Notes what `v = a op b` is beside a carried value.
     pub(super) fn grow(&mut self, op: BinOp, a: &Abs, b: &Abs, v: ValueId) {
@@ -87,7 +96,7 @@ impl Infer<'_> {
         exits: &[Pending],
     ) -> Result<Vec<Option<Growth>>, Diagnostic> {
         let mut all = vec![];
-        let mut news = false;
+        let mut news = vec![];
         for (k, (init, a)) in inits.iter().zip(carried).enumerate() {
             let Abs::Value(v) = a else {
                 all.push(None);
@@ -113,12 +122,30 @@ impl Infer<'_> {
             if !holds {
                 // What was assumed and did not hold is not assumed again.
                 let next = if assumed.is_none() { range } else { None };
-                self.found.ranges.insert((key, k), next);
-                news = true;
+                news.push(News { place: (key, k), range: next, first: assumed.is_none() });
             }
             all.push(growth.map(|g| self.beside_init(init, g)).unwrap_or(None));
         }
-        if news { Err(self.restart()) } else { Ok(all) }
+        self.learn(news)?;
+        Ok(all)
+    }
+
+    /// Takes ranges in for the next walk. A first range of something only says more than this walk knows: it goes on, and
+    /// so finds those of later loops too. What these depend on may be less than the walk allows for, never more.
+    fn learn(&mut self, news: Vec<News>) -> Result<(), Diagnostic> {
+        // Where lists were not known yet, code may have been taken for unreachable: what it adds is missing.
+        if news.is_empty() || self.again {
+            return Ok(());
+        }
+        if self.next.is_none() && news.iter().any(|n| !n.first) {
+            self.found.ranges.extend(news.into_iter().map(|n| (n.place, n.range)));
+            return Err(self.restart());
+        }
+        let next = self.next.get_or_insert_with(|| Box::new(self.found.clone()));
+        for n in news.into_iter().filter(|n| n.first) {
+            next.ranges.entry(n.place).or_insert(n.range);
+        }
+        Ok(())
     }
 
     /// What each turn adds to value `k`, if that is all that happens to it.

@@ -343,7 +343,7 @@ impl Infer<'_> {
     }
 
     /// NumPy refuses floats that no integer of the dtype can hold.
-    fn float_into_int(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
+    pub(super) fn float_into_int(&mut self, v: &Abs, dtype: DType) -> Result<ValueId, Diagnostic> {
         if dtype == DType::U64 {
             let wide = self.float_inside(v, dtype)?;
             return Ok(self.cast(wide, Type::Num(dtype)));

@@ -25,7 +25,7 @@ struct Site {
 }
 
 /// Every site so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sites {
     all: Vec<Site>,
     made: HashMap<Key, u32>,
@@ -106,8 +106,8 @@ impl Infer<'_> {
         }
     }
 
-    /// Makes items of this form possible in the lists of a site.
-    fn admit(&mut self, site: u32, item: &Ty) -> Result<(), Diagnostic> {
+    /// Makes items of this form possible in the lists of a site; if it is fresh, there are no lists of it yet.
+    fn admit(&mut self, site: u32, item: &Ty, fresh: bool) -> Result<(), Diagnostic> {
         let item = super::function::general(item);
         self.lasting_variables(&item)?;
         let known = self.item_form(site);
@@ -126,6 +126,14 @@ impl Infer<'_> {
             return Ok(());
         }
         self.set_form(site, joined)?;
+        if fresh {
+            return Ok(());
+        }
+        if known.is_none() {
+            // The lists so far are of nothing. What follows goes well with that, but for them, and has more to find.
+            self.again = true;
+            return Ok(());
+        }
         Err(self.restart())
     }
 
@@ -161,10 +169,11 @@ impl Infer<'_> {
             return Err(self.refuse("a kernel has no lists").help("use an array that is passed to it, or a tuple"));
         }
         let key = self.key(u32::MAX - 1);
+        let fresh = !self.found.lists.made.contains_key(&key);
         let site = self.found.lists.at(key);
         for item in &items {
             let ty = self.ty_of(item);
-            self.admit(site, &ty)?;
+            self.admit(site, &ty, fresh)?;
         }
         let v = self.emit(Op::ListNew, &[], self.list_type(site));
         let list = Abs::List(v, site);
@@ -243,7 +252,7 @@ impl Infer<'_> {
     /// The run-time values of an item.
     fn item_values(&mut self, site: u32, item: &Abs) -> Result<Vec<ValueId>, Diagnostic> {
         let ty = self.ty_of(item);
-        self.admit(site, &ty)?;
+        self.admit(site, &ty, false)?;
         let form = self.item_form(site).ok_or_else(|| self.internal("a list of nothing"))?;
         let form = self.instantiate(&form);
         let mut values = vec![];

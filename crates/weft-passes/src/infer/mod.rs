@@ -64,7 +64,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::Const;
-use weft_ir::{Dim, Func, Module, Place, RegionId, Site, Stage, TensorType, Type, ValueId};
+use weft_ir::{Dim, Func, Module, Op, Place, RegionId, Site, Stage, TensorType, Type, ValueId};
 
 /// How the function is entered, which decides what its ops mean.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,23 +105,18 @@ pub enum Returns {
 }
 
 impl Returns {
-    /// Says which results are views that were made just there, each returned once. Consumes results.
-    fn name_views(&mut self, entry: &Func, results: &mut &[ValueId], all: &[ValueId]) {
-        let mut take = || results.split_off_first();
+    /// Says which results are views that are no other result ([`views_apart`]). Consumes results.
+    fn name_views(&mut self, apart: &mut std::vec::IntoIter<bool>) {
         match self {
             Returns::Nothing | Returns::Const(_) => {}
-            Returns::Tuple(parts) => parts.iter_mut().for_each(|part| part.name_views(entry, results, all)),
+            Returns::Tuple(parts) => parts.iter_mut().for_each(|part| part.name_views(apart)),
             Returns::Optional(inner) => {
-                take();
-                inner.name_views(entry, results, all);
+                apart.next();
+                inner.name_views(apart);
             }
-            Returns::Text(_) | Returns::List(_) => drop(take()),
+            Returns::Text(_) | Returns::List(_) => drop(apart.next()),
             Returns::One | Returns::View => {
-                let Some(v) = take() else { return };
-                let made = entry.region(entry.body).ops.iter().any(|&op| {
-                    matches!(entry.op(op).op, weft_ir::Op::NtView { .. }) && entry.op(op).results.first() == Some(v)
-                });
-                if made && all.iter().filter(|other| *other == v).count() == 1 {
+                if apart.next() == Some(true) {
                     *self = Returns::View;
                 }
             }
@@ -137,6 +132,27 @@ impl Returns {
             Returns::Nothing | Returns::One | Returns::View | Returns::Const(_) => {}
         }
     }
+}
+
+/// By position among the results: whether every way out gives a view that goes nowhere else.
+fn views_apart(entry: &Func) -> Vec<bool> {
+    let mut ways: Vec<&[ValueId]> = vec![];
+    let (mut views, mut passed) = (HashSet::<ValueId>::new(), HashMap::<ValueId, u32>::new());
+    entry.walk(&mut |op| {
+        let data = entry.op(op);
+        match data.op {
+            Op::NtView { .. } => views.extend(&data.results),
+            Op::Return => ways.push(&data.operands),
+            _ => {}
+        }
+        // Ops on whole arrays make something else of their operands.
+        if !data.op.name().starts_with("nt.") || matches!(data.op, Op::NtWeaken | Op::NtRefine { .. }) {
+            data.operands.iter().for_each(|&v| *passed.entry(v).or_default() += 1);
+        }
+    });
+    let apart = |v: &ValueId| views.contains(v) && passed.get(v) == Some(&1);
+    let count = ways.first().map_or(0, |way| way.len());
+    (0..count).map(|k| ways.iter().all(|way| way.get(k).is_some_and(apart))).collect()
 }
 
 /// What [`run`] makes.
@@ -196,7 +212,13 @@ pub fn run_with(
         if infer.is_kernel() && params.iter().any(|p| matches!(p, Param::List(_))) {
             return Err(Diagnostic::unsupported(py.span, "a kernel takes no lists").help("pass an array"));
         }
-        match infer.entry(py, args.clone()) {
+        let walked = infer.entry(py, args.clone());
+        if let Some(next) = infer.next {
+            found = *next;
+            continue;
+        }
+        match walked {
+            _ if infer.again => found = infer.found,
             Err(_) if infer.restarts => found = infer.found,
             Err(d) => return Err(d),
             Ok(mut returns) => {
@@ -206,10 +228,7 @@ pub fn run_with(
                 }
                 let strings = infer.found.strings;
                 returns.name_strings(&strings);
-                if let Some(&end) = infer.out.region(infer.out.body).ops.last() {
-                    let all = infer.out.op(end).operands.to_vec();
-                    returns.name_views(&infer.out, &mut &all[..], &all);
-                }
+                returns.name_views(&mut views_apart(&infer.out).into_iter());
                 lists.iter_mut().for_each(|(_, list): &mut (usize, Returns)| list.name_strings(&strings));
                 let texts = strings.iter().map(|s| weft_ir::show::escaped(s)).collect::<Vec<_>>().join(",");
                 for site in &mut infer.sites {
@@ -294,8 +313,14 @@ struct Infer<'r> {
     undecided: u32,
     /// Inside a loop whose iterations run at once.
     at_once: bool,
+    /// Messages about shapes show scalars too.
+    shows_scalars: bool,
     /// What earlier walks found.
     found: Found,
+    /// What the next walk begins with, where this one goes on though it knows that there is one.
+    next: Option<Box<Found>>,
+    /// The walk goes on, but what it emits is of no use.
+    again: bool,
     /// Variables by place made so far in the function being emitted, or given to it.
     variables: HashMap<abs::VariableId, variables::Made>,
     /// Whether the walk has to begin anew.
@@ -314,7 +339,7 @@ struct Infer<'r> {
 type Key = (u64, u32);
 
 /// What walks over one function find out for the next one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Found {
     /// Forms of what loops carry and of what cells hold.
     forms: HashMap<Key, Vec<join::Ty>>,
@@ -391,6 +416,9 @@ impl<'r> Infer<'r> {
             at_once: false,
             found: Found::default(),
             variables: HashMap::new(),
+            shows_scalars: false,
+            next: None,
+            again: false,
             restarts: false,
             compiling: vec![],
             funcs: vec![],

@@ -231,6 +231,10 @@ impl Infer<'_> {
             Abs::Tuple(items) => {
                 let mut found = Abs::Const(Const::Bool(false));
                 for x in items {
+                    // The same object is found, also if it is not equal to itself.
+                    if item == x {
+                        return Ok(Abs::Const(Const::Bool(true)));
+                    }
                     let here = self.equals(item, x)?;
                     found = self.either(&found, &here)?;
                 }

@@ -206,7 +206,7 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(Op::Complex, &[re, im], ty)))
     }
 
-    /// `x` as the dtype of this name, or as a Python number. `checked`: Python ints must fit, as in `np.int8(x)`.
+    /// `x` as the dtype of this name, or as a Python number. `checked`: Python's numbers must fit, as in `np.int8(x)`.
     fn as_named(&mut self, x: &Abs, name: &str, checked: bool) -> Result<Abs, Diagnostic> {
         match name {
             "int" => return self.call(&Abs::Function("builtins.int".into()), std::slice::from_ref(x), &[]),
@@ -218,6 +218,9 @@ impl Infer<'_> {
         if checked && self.as_weak(x) == Some(Weak::Complex) && !dtype.is_complex() {
             let kind = if dtype.is_float() { "float" } else { "int" };
             return Err(self.typing(format!("{kind}() argument must be a real number, not 'complex'")));
+        }
+        if checked && self.as_weak(x) == Some(Weak::Float) && dtype.is_int() {
+            return Ok(Abs::Value(self.float_into_int(x, dtype)?));
         }
         if checked {
             return Ok(Abs::Value(self.as_dtype(x, dtype)?));

@@ -341,17 +341,14 @@ impl Infer<'_> {
                     _ => return Err(self.refuse("a complex number in a message is not supported yet")),
                 };
                 // NumPy's scalars show their type where Python shows representations.
-                let named = match &ty {
-                    Type::Num(weft_ir::DType::Bool) => None,
-                    Type::Num(d) if spec.starts_with("!r") => Some(d.numpy_name()),
-                    _ => None,
-                };
-                let named = named.filter(|_| optional.is_none());
                 let slot = format!("{{{may_be_none}{kind}{spec}}}");
-                match named {
-                    Some(name) => template.push_str(&format!("np.{name}({slot})")),
-                    None => template.push_str(&slot),
-                }
+                template.push_str(&match &ty {
+                    Type::Num(d) if spec.starts_with("!r") && optional.is_none() => match d {
+                        weft_ir::DType::Bool => format!("np.{slot}_"),
+                        d => format!("np.{}({slot})", d.numpy_name()),
+                    },
+                    _ => slot,
+                });
                 values.push(self.materialise(a)?);
             }
         }

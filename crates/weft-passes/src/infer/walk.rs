@@ -88,7 +88,7 @@ impl Infer<'_> {
 
     /// What Python raises when control gets there is raised when control gets there. On the unconditional path, it is an
     /// error now.
-    fn raise_later(&mut self, d: Diagnostic) -> Result<Option<Flow>, Diagnostic> {
+    pub(super) fn raise_later(&mut self, d: Diagnostic) -> Result<Option<Flow>, Diagnostic> {
         let class = match d.kind {
             ErrorKind::Value => ExcClass::ValueError,
             ErrorKind::Overflow => ExcClass::OverflowError,
