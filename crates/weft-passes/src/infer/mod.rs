@@ -293,6 +293,8 @@ struct Infer<'r> {
     undecided: u32,
     /// Inside a loop whose iterations run at once.
     at_once: bool,
+    /// Cells that say which `if`s of a loop were entered, by function and op.
+    entered: HashMap<(usize, u32), Vec<ValueId>>,
     /// What earlier walks found.
     found: Found,
     /// Variables by place made so far in the function being emitted, or given to it.
@@ -388,6 +390,7 @@ impl<'r> Infer<'r> {
             collected: vec![],
             undecided: 0,
             at_once: false,
+            entered: HashMap::new(),
             found: Found::default(),
             variables: HashMap::new(),
             restarts: false,
