@@ -35,7 +35,7 @@ from weft._placement import (
     select_device,
 )
 from weft._ranges import NdRange, Range, call_kernel, call_kernel_async
-from weft._threads import get_num_threads, prange, set_num_threads
+from weft._threads import get_num_threads, prange, reduction, set_num_threads
 from weft._timer import Timer
 from weft.errors import (
     CompileError,
@@ -103,6 +103,7 @@ __all__ = [
     "placement",
     "prange",
     "program",
+    "reduction",
     "reset_global_queue",
     "select_device",
     "set_global_queue",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, overload
+from collections.abc import Callable
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from weft import _core, config
 
-__all__ = ["get_num_threads", "prange", "set_num_threads"]
+__all__ = ["get_num_threads", "prange", "reduction", "set_num_threads"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
@@ -24,6 +27,23 @@ def prange(*bounds: SupportsIndex) -> range:
 
 
 prange.__module__ = "weft"
+
+
+def reduction(*, identity: complex) -> Callable[[F], F]:
+    """Declares that a function of two values is associative, and that `identity` changes nothing.
+
+    `f(identity, x)` is then `x`, and a `prange` may update a name by it in parts: `acc = f(acc, x)`. The function
+    itself, plain or jitted, stays as it is.
+    """
+    if not isinstance(identity, (bool, int, float, complex)) and not hasattr(identity, "dtype"):
+        raise TypeError(f"the identity of a reduction is a number, not {type(identity).__name__}")
+
+    def declare(function: F) -> F:
+        plain: Any = getattr(function, "py_func", function)
+        plain.__weft_identity__ = identity
+        return function
+
+    return declare
 
 
 def set_num_threads(count: int) -> None:

@@ -187,10 +187,10 @@ STATEMENTS = {
     "a very large integer": ("return x + 1" + "0" * 40, X),
 }
 PARALLEL = {
-    "an element that all iterations write": ("for i in weft.prange(len(x)):\n        x[0] += 1", X),
+    "an element that all iterations write": ("for i in weft.prange(len(x)):\n        x[0] = 1.0", X),
     "the element before": ("for i in weft.prange(1, len(x)):\n        x[i] = x[i - 1]", X),
     "two stores that meet": ("for i in weft.prange(c):\n        x[i] = 1.0\n        x[i + 1] = 2.0", X, 3),
-    "an update at an index from memory": ("for i in weft.prange(len(c)):\n        x[c[i]] += 1", X, I32),
+    "an update at an index from memory": ("for i in weft.prange(len(c)):\n        x[c[i]] /= 2", X, I32),
     "a chain of values": ("t = 0.0\n    for i in weft.prange(3):\n        t = x[i] - t\n    return t", X),
     "a sum that is read": ("t = 0.0\n    for i in weft.prange(3):\n        t += x[i]\n        x[i] = t", X),
     "a value of some iterations": (

@@ -25,13 +25,30 @@ def _threads():
     weft.set_num_threads(before)
 
 
+@weft.reduction(identity=0)
+def gcd(a, b):
+    while b > 0:
+        a, b = b, a % b
+    return a
+
+
+@weft.reduction(identity=-math.inf)
+@weft.njit
+def largest(a, b):
+    return a if a > b else b
+
+
+def plain(a, b):
+    return a + b
+
+
 def function(title: str, body: str):
     """The function with this body, of which the source can be found."""
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     text = f"def f(x, y, a, k, p, n, m):\n{lines}"
     filename = f"<prange: {title}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    names = {"np": np, "math": math, "prange": prange, "weft": weft}
+    names = {"np": np, "math": math, "prange": prange, "weft": weft, "gcd": gcd, "largest": largest, "plain": plain}
     exec(compile(text, filename, "exec"), names)
     return names["f"]
 
@@ -121,6 +138,46 @@ LEGAL = {
     "indices from the end": "for i in prange(-n, n):\n    y[i] = i",
     "a lower bound": "for i in prange(m, n):\n    y[i] += x[i - m]",
     "array expressions": "for i in prange(n):\n    y[i] = np.sum(a[i] * a[i] + 1.0)",
+    "one element, summed": "for i in prange(n):\n    y[0] += x[i]",
+    "all, summed": "for i in prange(n):\n    y += x",
+    "inner elements": "for i in prange(n):\n    for j in range(m):\n        y[j] += a[i, j]",
+    "inner sums": "for i in prange(n - m):\n    for j in range(m):\n        y[i + j] += a[i, j]",
+    "a histogram": "for i in prange(n):\n    y[p[i]] += 1",
+    "a histogram of few": "h = np.zeros(7, dtype=np.int64)\nfor i in prange(n):\n    h[k[i] % 7] += 1\nreturn h",
+    "a histogram with weights": "h = np.zeros(7)\nfor i in prange(n):\n    h[k[i] % 7] += x[i]\nreturn h",
+    "a histogram, where": "h = np.zeros(7)\nfor i in prange(n):\n    if x[i] > 0:\n        h[k[i] % 7] -= x[i]\nreturn h",
+    "two histograms": "g, h = np.zeros(7), np.ones((3, 5))\nfor i in prange(n):\n    g[k[i] % 7] += x[i]\n    h[k[i] % 3, i % 5] *= -1.0\nreturn g, h",
+    "a histogram and a sum": "s, h = 0.0, np.zeros(7)\nfor i in prange(n):\n    s += x[i]\n    h[k[i] % 7] = x[i] + h[k[i] % 7]\nreturn s, h",
+    "rows, summed": "t = np.zeros(m)\nfor i in prange(n):\n    t += a[i]\nreturn t",
+    "rows, summed where": "t = np.zeros(m)\nfor i in prange(n):\n    if x[i] > 0:\n        t += a[i] * 2\n    else:\n        t -= a[i]\nreturn t",
+    "rows, summed by a slice": "t = np.zeros(m)\nfor i in prange(n):\n    t[:] += a[i]\nreturn t",
+    "rows, summed by a part": "t = np.zeros(m)\nfor i in prange(n):\n    t[1:4] += a[i, 1:4]\n    t[5:] += x[i]\nreturn t",
+    "rows, summed by label": "t = np.zeros((4, m))\nfor i in prange(n):\n    t[k[i] % 4] += a[i]\nreturn t",
+    "rows, summed by label and part": "t = np.zeros((4, m))\nfor i in prange(n):\n    t[k[i] % 4, 2:] += a[i, 2:]\nreturn t",
+    "rows of a view, summed": "t = np.zeros((m, 2))\nv = t[:, 1]\nfor i in prange(n):\n    v += a[i]\nreturn t",
+    "sums in a while": "t = np.zeros(m)\nfor i in prange(n):\n    c = i % 3\n    while c > 0:\n        t += a[i]\n        c -= 1\nreturn t",
+    "least by label": "t = np.full(5, np.inf)\nfor i in prange(n):\n    t[k[i] % 5] = min(t[k[i] % 5], x[i])\nreturn t",
+    "greatest by label": "t = np.zeros(5, dtype=np.int64)\nfor i in prange(n):\n    t[i % 5] = max(t[i % 5], k[i])\nreturn t",
+    "np.minimum by label": "t = np.zeros(5)\nfor i in prange(n):\n    t[i % 5] = np.minimum(t[i % 5], x[i])\nreturn t",
+    "np.maximum of rows": "t = np.zeros(m)\nfor i in prange(n):\n    t[:] = np.maximum(t, a[i])\nreturn t",
+    "bits by label": "u, v, w = np.full(5, -1), np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)\nfor i in prange(n):\n    u[i % 5] &= k[i] | 1\n    v[i % 5] |= k[i]\n    w[i % 5] ^= k[i]\nreturn u, v, w",
+    "flags by label": "v = np.zeros(900, dtype=np.bool_)\nfor i in prange(n):\n    v[p[i] // 2] |= x[i] > 40\nreturn v",
+    "a sum from the end": "h = np.zeros(7)\nfor i in prange(n):\n    h[-1 - k[i] % 7] += x[i]\nreturn h",
+    "narrow sums": "h = np.zeros(7, dtype=np.int8)\nfor i in prange(n):\n    h[k[i] % 7] += 1\nreturn h",
+    "the least and where": "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u = x[i]\n        v = i\nreturn u, v",
+    "the last least and where": "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] <= u:\n        u, v = x[i], i\nreturn u, v",
+    "the greatest and where": "u, v = -1000.0, -1\nfor i in prange(n):\n    t = abs(x[i])\n    if u < t:\n        u = t\n        v = i\nreturn u, v",
+    "the last greatest and where": "u, v = -1, -1\nfor i in prange(n):\n    if abs(int(k[i])) >= u:\n        u = abs(int(k[i]))\n        v = i\nreturn u, v",
+    "the best is there before": "u, v = np.float64(1000.0), -1\nfor i in prange(n):\n    if x[i] > u:\n        u, v = x[i], i\nreturn u, v",
+    "as good as before": "u, v = 49.0, -1\nfor i in prange(n):\n    if x[i] >= u:\n        u, v = x[i], i\nreturn u, v",
+    "the best of a table": "u, v, w = -1000.0, -1, -1\nfor i in prange(n):\n    for j in range(m):\n        if a[i, j] > u:\n            u = a[i, j]\n            v, w = i, j\nreturn u, v, w",
+    "the best of two": "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] > u:\n        u, v = x[i], i\n    if a[i, 0] > u:\n        u, v = a[i, 0], -i\nreturn u, v",
+    "the least and the greatest": "u, v, s, t = x[0], 0, x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    if x[i] > s:\n        s, t = x[i], i\nreturn u, v, s, t",
+    "the best alone": "u = 0.0\nfor i in prange(n):\n    if x[i] > u:\n        u = x[i]\nreturn u",
+    "a best, and a place set in every iteration": "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    else:\n        v = 0\nreturn u, v",
+    "the best of none": "u, v = np.float64(0.0), 7\nfor i in prange(0):\n    if x[i] >= u:\n        u, v = x[i], i\nreturn u, v",
+    "a function of the user's": "g = 0\nfor i in prange(n):\n    g = gcd(g, abs(int(k[i])) * 6)\nreturn g",
+    "a function of the user's, of floats": "g = 0.0\nfor i in prange(n):\n    if x[i] > 0:\n        g = largest(g, x[i])\nreturn g",
     "as range": "return [i * i for i in range(5)], len(range(3)), sum(range(4))",
 }
 
@@ -143,7 +200,6 @@ def test_legal(title):
 # title: the body, and the lines (of the function, whose first is `def`) that the message must show.
 RACY = {
     "one element": ("for i in prange(n):\n    y[0] = x[i]", [3]),
-    "one element, summed": ("for i in prange(n):\n    y[0] += x[i]", [3]),
     "the last element": ("for i in prange(n):\n    y[-1] = x[i]", [3]),
     "an element given": ("for i in prange(n):\n    y[m] = x[i]", [3]),
     "the one before": ("for i in prange(1, n):\n    y[i] = y[i - 1] + x[i]", [3]),
@@ -161,7 +217,6 @@ RACY = {
     "the row above, whole": ("for i in prange(1, n):\n    a[i] = a[i - 1]", [3]),
     "the column before": ("for j in prange(1, m):\n    a[:, j] = a[:, j - 1]", [3]),
     "all": ("for i in prange(n):\n    y[:] = x[i]", [3]),
-    "all, summed": ("for i in prange(n):\n    y += x", [3]),
     "all, read": ("for i in prange(n):\n    y[i] = y.sum()", [3]),
     "a slice to the end": ("for i in prange(n):\n    y[i:] = x[i]", [3]),
     "a slice that overlaps": ("for i in prange(n - 2):\n    y[i:i + 2] = x[i]", [3]),
@@ -176,14 +231,45 @@ RACY = {
         [5],
     ),
     "held below an end": ("for i in prange(n // 4):\n    y[min(4 * i, m) : 4 * i + 4] = x[i]", [3]),
-    "inner elements": ("for i in prange(n):\n    for j in range(m):\n        y[j] += a[i, j]", [4]),
-    "inner sums": ("for i in prange(n - m):\n    for j in range(m):\n        y[i + j] += a[i, j]", [4]),
     "rows too short": (
         "z = np.zeros(n * m)\nfor i in prange(n):\n    for j in range(m + 1):\n        z[i * m + j] = 1.0",
         [5],
     ),
     "a transposed read": ("for i in prange(m):\n    for j in range(m):\n        a[i, j] = a[j, i]", [4]),
-    "a histogram": ("for i in prange(n):\n    y[p[i]] += 1", [3]),
+    "a histogram that is read": ("for i in prange(n):\n    y[p[i]] += 1\n    x[i] = y[i]", [3, 4]),
+    "a histogram that is set": ("for i in prange(n):\n    y[p[i]] += 1\n    y[m] = 0.0", [3, 4]),
+    "a histogram of two operators": ("for i in prange(n):\n    y[p[i]] += 1\n    y[p[i]] *= 2", [3, 4]),
+    "a histogram of what is there": ("for i in prange(n):\n    y[p[i]] += y[p[i]]", [3]),
+    "another place": ("for i in prange(n - 1):\n    y[p[i]] = y[p[i + 1]] + 1", [3]),
+    "subtracted from, by label": ("for i in prange(n):\n    y[p[i]] = x[i] - y[p[i]]", [3]),
+    "divided by label": ("for i in prange(n):\n    y[p[i]] /= 2", [3]),
+    "truncated sums": ("h = np.zeros(7, dtype=np.int64)\nfor i in prange(n):\n    h[p[i]] = h[p[i]] + x[i]", [4]),
+    "a new array for each": ("t = np.zeros(m)\nfor i in prange(n):\n    t = t + a[i]\nreturn t", [4]),
+    "rows that are read": ("t = np.zeros(m)\nfor i in prange(n):\n    t += a[i]\n    y[i] = t[0]\nreturn t", [5]),
+    "the first that": ("t = -1\nfor i in prange(n):\n    if x[i] > 0:\n        t = i\nreturn t", [3]),
+    "a best that is read": (
+        "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    y[i] = u",
+        [6],
+    ),
+    "a place that is read": (
+        "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    y[i] = v",
+        [6],
+    ),
+    "another value": ("u = x[0]\nfor i in prange(n):\n    if x[i] < u:\n        u = x[i] + 1\nreturn u", [4]),
+    "both ways": (
+        "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    if a[i, 0] > u:\n        u, v = a[i, 0], i\nreturn u, v",
+        [6],
+    ),
+    "a place for one of two": (
+        "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    if a[i, 0] < u:\n        u = a[i, 0]\nreturn u, v",
+        [3],
+    ),
+    "a place set elsewhere": (
+        "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    if x[i] > 40:\n        v = 0\nreturn u, v",
+        [4, 6],
+    ),
+    "a function that is not declared": ("g = 0.0\nfor i in prange(n):\n    g = plain(g, x[i])\nreturn g", [4]),
+    "a function the other way round": ("g = 0.0\nfor i in prange(n):\n    g = largest(x[i], g)\nreturn g", [4]),
     "a scatter that reads": ("for i in prange(n):\n    y[p[i]] = y[i] + 1", [3]),
     "every other element, and its neighbour": (
         "v = y[::2]\nfor i in prange(n // 2 - 1):\n    v[i] = x[i]\n    y[2 * i + 2] = 0.0",
@@ -205,7 +291,6 @@ RACY = {
     "divided": ("t = 1.0\nfor i in prange(n):\n    t /= 2\nreturn t", [4]),
     "a choice by the sum": ("t = 0.0\nfor i in prange(n):\n    t = x[i] if t else t + 1\nreturn t", [4]),
     "a condition on the sum": ("t = 0.0\nfor i in prange(n):\n    if t < 100:\n        t += x[i]\nreturn t", [4]),
-    "the first that": ("t = -1\nfor i in prange(n):\n    if x[i] > 0:\n        t = i\nreturn t", [3]),
     "Fibonacci": ("t, u = 0.0, 1.0\nfor i in prange(n):\n    t, u = u, t + u\nreturn t", [4]),
     "a break": ("for i in prange(n):\n    if x[i] > 0:\n        break\n    y[i] = 1.0", [4, 2]),
     "a return": ("for i in prange(n):\n    if x[i] > 0:\n        return i\nreturn -1", [4, 2]),
@@ -410,6 +495,40 @@ def test_a_variable_step():
 
     with pytest.raises(weft.UnsupportedError, match="step"):
         f(np.zeros(5), 0, 5, 2)
+
+
+# spec: N6
+def test_best_of_all_with_nans_and_ties():
+    @weft.njit
+    def least(x):
+        best, at = np.float64(np.inf), -1
+        for i in prange(len(x)):
+            if x[i] < best:
+                best, at = x[i], i
+        return best, at
+
+    @weft.njit
+    def last_least(x):
+        best, at = np.float64(np.inf), -1
+        for i in prange(len(x)):
+            if x[i] <= best:
+                best, at = x[i], i
+        return best, at
+
+    inputs = [np.full(3000, np.inf), np.full(3000, np.nan), np.zeros(3000), np.tile([0.0, -0.0, np.nan], 1000)]
+    for x in [*inputs, np.random.default_rng(8).integers(0, 9, 3000).astype(float)]:
+        for f in (least, last_least):
+            expected = f.py_func(x)
+            for threads in THREADS:
+                weft.set_num_threads(threads)
+                assert bits(f(x)) == bits(expected)
+
+
+# spec: N6
+def test_what_a_reduction_declares():
+    assert gcd(12, 18) == 6 and largest(1.0, 2.0) == 2.0
+    with pytest.raises(TypeError, match="identity"):
+        weft.reduction(identity="none")
 
 
 # spec: A4

@@ -194,6 +194,22 @@ impl Array {
         self.memory.store(self.address(index)?, value)
     }
 
+    /// Whether the bytes from the first to the last of two arrays meet.
+    pub fn overlaps(&self, other: &Array) -> bool {
+        let (a, b) = (self.extent(), other.extent());
+        self.memory.same(&other.memory) && a.0 < b.1 && b.0 < a.1
+    }
+
+    /// Where the first byte is, and the one after the last.
+    fn extent(&self) -> (i64, i64) {
+        if self.shape.contains(&0) {
+            return (self.offset, self.offset);
+        }
+        let reach = self.shape.iter().zip(&self.strides).map(|(n, stride)| (n - 1) * stride);
+        let (down, up) = reach.fold((0, 0), |(down, up), r| (down + r.min(0), up + r.max(0)));
+        (self.offset + down, self.offset + up + self.dtype.size() as i64)
+    }
+
     /// Whether the strides are those of `layout`; sizes of 1 do not count, as in NumPy.
     pub fn has_layout(&self, layout: Layout) -> bool {
         if layout == Layout::A || self.shape.contains(&0) {

@@ -234,6 +234,10 @@ impl<'m> Frame<'m> {
             Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
             Op::NtStride { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.strides[*dim as usize])),
+            Op::NtOverlaps => {
+                let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+                one(Scalar::Bool(a.overlaps(b)))
+            }
             Op::NtItem => one(self.operand(id, 0)?.array()?.load(&[])?),
             Op::NtLoad { wrap } => {
                 let a = self.operand(id, 0)?.array()?;

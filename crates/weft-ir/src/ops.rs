@@ -282,6 +282,8 @@ ops! {
     NtDim "nt.dim" { dim: u32 }: 1 -> 1, regions 0, pure;
     /// Bytes from one element to the next along a dimension, as pyint.
     NtStride "nt.stride" { dim: u32 }: 1 -> 1, regions 0, pure;
+    /// Whether the memory from the first to the last byte of two arrays meets, as bool. Of arrays without elements it may say either.
+    NtOverlaps "nt.overlaps": 2 -> 1, regions 0, pure;
     /// The element of a 0-d array.
     NtItem "nt.item": 1 -> 1, regions 0, reads;
     /// One element: tensor, i64 indices…; `wrap`: negative indices count from the end.

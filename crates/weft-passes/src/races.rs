@@ -4,13 +4,19 @@
 //! index and the one after the last, both polynomials in the loop's index and values that do not change in it; inner counters
 //! are replaced by their bounds. Two accesses are proved apart if along one axis both boxes move on with the loop's index, by
 //! at least their length. What is not proved is refused with both places, but for stores to places that were read from
-//! memory: `a[p[i]] = v` is the program's promise.
+//! memory: `a[p[i]] = v` is the program's promise. An array that is only updated, by one operator, is an accumulator
+//! (`accumulate`): each group of iterations gets a copy of its own (`private`).
 //!
 //! Arrays that are different values outside are compared at run time (`loops`): if they overlap, the caller runs all blocks.
 
+mod accumulate;
+mod kept;
 mod poly;
+mod private;
+pub(crate) mod update;
 
 use crate::canon;
+use accumulate::{Accumulator, Finder};
 use poly::{Poly, Symbol};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, Span};
@@ -28,16 +34,24 @@ pub fn run(f: &mut Func) -> Result<(), Diagnostic> {
             loops.push(id);
         }
     });
+    if !loops.is_empty() {
+        kept::run(f);
+    }
     for id in loops {
-        let needs_care = Check::of(f, id).map_or(Ok(false), |mut check| check.run())?;
+        let Some(mut check) = Check::of(f, id) else { continue };
+        let needs_care = check.run()?;
+        let (accumulators, pairs) = (std::mem::take(&mut check.accumulators), check.meetings());
         let turns = f.op(id).operands[1];
         let is_zero = |v: ValueId| {
             f.ops.iter().any(|o| o.op == Op::Const { value: Const::Int(0) } && o.results.first() == Some(&v))
         };
         let care = f.ops.iter().find(|o| o.op == Op::Select && o.results[0] == turns && is_zero(o.operands[1]));
-        let plain = care.map(|o| o.operands[2]);
-        if let Some(plain) = plain.filter(|_| !needs_care) {
+        let plain = care.map_or(turns, |o| o.operands[2]);
+        if !needs_care {
             f.ops[id.index()].operands[1] = plain;
+        }
+        if !accumulators.is_empty() {
+            private::rewrite(f, id, plain, &accumulators, &pairs);
         }
     }
     Ok(())
@@ -109,6 +123,8 @@ struct Check<'f> {
     accesses: Vec<Access>,
     /// Where an array that may be any is read.
     read_anywhere: Option<Span>,
+    /// Arrays that the loop only updates.
+    accumulators: Vec<Accumulator>,
 }
 
 impl<'f> Check<'f> {
@@ -125,6 +141,9 @@ impl<'f> Check<'f> {
         let step = constant(turns.operands[2]).map_or(1, i128::abs).max(1);
         let (mut inside, mut counters) = (BTreeSet::new(), BTreeMap::new());
         inside.extend(f.region(turns.regions[0]).args.iter().copied());
+        // Cells that a block has for itself.
+        let cells = ops.iter().map(|&op| f.op(op)).filter(|o| o.op == Op::CellNew);
+        inside.extend(cells.flat_map(|o| o.results.iter().copied()));
         f.walk_region(turns.regions[0], &mut |id| {
             let data = f.op(id);
             inside.extend(data.results.iter().copied());
@@ -161,6 +180,7 @@ impl<'f> Check<'f> {
             bound,
             accesses,
             read_anywhere: None,
+            accumulators: vec![],
         })
     }
 
@@ -172,19 +192,51 @@ impl<'f> Check<'f> {
         }
         let mut care = false;
         let all = std::mem::take(&mut self.accesses);
+        let mut accumulated = BTreeSet::new();
         for (k, w) in all.iter().enumerate().filter(|(_, a)| a.writes) {
             for (l, a) in all.iter().enumerate().filter(|(_, a)| a.root == w.root) {
-                if a.writes && l < k {
+                if a.writes && l < k || accumulated.contains(&w.root) {
                     continue;
                 }
                 if self.apart(w, a) {
                     care |= w.care || a.care;
                 } else if !(a.writes && (w.scattered || a.scattered) && one_element(w) && one_element(a)) {
-                    return Err(self.race(w, a));
+                    let found =
+                        self.accumulator(w.root).map_err(|id| self.race(w, self.culprit(&all, w, id).unwrap_or(a)))?;
+                    self.accumulators.push(found);
+                    accumulated.insert(w.root);
                 }
             }
         }
         Ok(care)
+    }
+
+    /// The access by an op that keeps an array from being an accumulator, if it meets the write that was found.
+    fn culprit<'a>(&self, all: &'a [Access], w: &Access, id: OpId) -> Option<&'a Access> {
+        let span = self.f.op(id).span;
+        all.iter().find(|a| a.root == w.root && a.span == span && a.span != w.span && !self.apart(w, a))
+    }
+
+    fn accumulator(&self, root: ValueId) -> Result<Accumulator, OpId> {
+        let body = self.turns.regions[0];
+        Finder::new(self.f, &self.defs, &self.inside, &self.bound, body).find(body, root)
+    }
+
+    /// Arrays of which one is written: an accumulator's copies hold only what others do not see if none of them meet.
+    fn meetings(&self) -> Vec<(ValueId, ValueId)> {
+        let (mut used, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        self.f.walk_region(self.turns.regions[0], &mut |id| {
+            let data = self.f.op(id);
+            let outer = |v: &ValueId| !self.inside.contains(v);
+            let roots = data.operands.iter().filter(|&&v| self.f.ty(v).as_tensor().is_some());
+            used.extend(roots.map(|&v| root(self.f, &self.defs, v)).filter(outer));
+            changed.extend(written(data).map(|v| root(self.f, &self.defs, v)).filter(outer));
+        });
+        let mut pairs = vec![];
+        for &w in &changed {
+            pairs.extend(used.iter().filter(|&&u| u != w && !(changed.contains(&u) && u < w)).map(|&u| (w, u)));
+        }
+        pairs
     }
 
     fn region(&mut self, region: RegionId) -> Result<(), Diagnostic> {
@@ -582,7 +634,10 @@ impl<'f> Check<'f> {
             true => d.other(self.turns.span, format!("another one {verb} there too")),
             false => d.other(a.span, format!("another {verb} here")),
         };
-        d.help("write it as a plain loop: range")
+        d.help(match w.scattered && one_element(w) {
+            true => "update it by one operator alone (`h[k] += v`), or by weft.atomic.add; or write it as a plain loop: range",
+            false => "write it as a plain loop: range",
+        })
     }
 }
 

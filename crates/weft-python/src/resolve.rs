@@ -383,6 +383,15 @@ impl Resolver for Names<'_, '_> {
         self.wraps
     }
 
+    fn identity(&mut self, f: FunctionRef) -> Option<Const> {
+        let function = &self.functions.get(f.0 as usize)?.function;
+        let identity = function.getattr_opt("__weft_identity__").ok()??;
+        match constant(&identity).ok()?? {
+            Resolved::Const(value) | Resolved::Scalar(_, value) => Some(value),
+            _ => None,
+        }
+    }
+
     fn resolve_in(&mut self, f: FunctionRef, path: &str) -> Resolved {
         if let Some(known) = self.resolved.get(&f).and_then(|paths| paths.get(path)) {
             return known.clone();

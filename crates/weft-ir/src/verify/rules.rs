@@ -327,6 +327,11 @@ impl<'f> Rule<'f> {
                 self.ensure(9, (*dim as usize) < t.rank(), "the array has no such dimension")?;
                 self.ensure(9, *self.result(0) == Type::PYINT, "the result is no pyint")
             }
+            NtOverlaps => {
+                self.tensor(9, self.operand(0))?;
+                self.tensor(9, self.operand(1))?;
+                self.ensure(9, *self.result(0) == Type::BOOL, "the result is no bool")
+            }
             NtItem => {
                 let t = self.tensor(9, self.operand(0))?;
                 self.ensure(9, t.rank() == 0, "only a 0-d array is an item")?;

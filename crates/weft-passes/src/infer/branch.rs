@@ -20,6 +20,9 @@ impl Infer<'_> {
         let truth = self.truth(cond)?;
         if let Abs::Const(Const::Bool(known)) = truth {
             let arm = data.regions[usize::from(!known)];
+            if known {
+                self.note_entered(py, op);
+            }
             return match self.walk_region(py, arm, env)? {
                 Flow::Yield(values) => {
                     for (&r, a) in data.results.iter().zip(values) {
@@ -40,7 +43,12 @@ impl Infer<'_> {
             let mut inner = env.clone();
             narrow(py, data.operands[0], i == 0, &mut inner);
             self.undecided += 1;
-            let flow = self.inside(target, |s| s.walk_region(py, region, &mut inner));
+            let flow = self.inside(target, |s| {
+                if i == 0 {
+                    s.note_entered(py, op);
+                }
+                s.walk_region(py, region, &mut inner)
+            });
             self.undecided -= 1;
             let flow = flow?;
             self.refined = refined;

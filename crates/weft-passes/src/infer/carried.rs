@@ -1,9 +1,10 @@
 //! What the iterations of a `prange` pass on: nothing, a reduction, or the last value. Read off the untyped body.
 
+use super::resolver::FunctionRef;
 use super::walk::Here;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use weft_diag::Span;
-use weft_ir::attr::BinOp;
+use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::{Op, OpData, OpId, RegionId, ValueId};
 
 /// How a name that a loop carries goes from one iteration to the next.
@@ -11,6 +12,14 @@ use weft_ir::{Op, OpData, OpId, RegionId, ValueId};
 pub(super) enum Carried {
     /// Updated by one operator, and not looked at otherwise.
     Reduction(Update),
+    /// A reduction that is only updated by `op=`: if it is an array, the name keeps it.
+    InPlace(BinOp),
+    /// An array that all iterations update in place.
+    Kept,
+    /// The best of all: in these `if`s a value takes its place if it `is` better (`v < best`).
+    Best { is: CmpOp, ifs: BTreeSet<OpId> },
+    /// Assigned where the best is, which is the name at this position, and nowhere else.
+    With(usize),
     /// Assigned in every iteration before it is read: the last one's value is left.
     Last,
     /// Anything else; the place that makes it so.
@@ -28,6 +37,18 @@ pub(super) enum Update {
     Any,
     /// `min`, `max`, `np.minimum`, `np.maximum`, by canonical name.
     Call(&'static str),
+    /// `if v < acc: acc = v`, by how `v` is compared.
+    Best(CmpOp),
+    /// A function of the user's that was declared to be a reduction, and what changes nothing.
+    User(FunctionRef, Const),
+}
+
+/// A function that a body calls.
+pub(super) enum Callee {
+    /// A known one, by canonical name.
+    Known(String),
+    /// A declared reduction, with what changes nothing.
+    Reduction(FunctionRef, Const),
 }
 
 /// Functions that are reductions of two values.
@@ -52,38 +73,43 @@ pub(super) fn jump_out(py: Here<'_>, body: RegionId) -> Option<(&'static str, Sp
     find(py, body, 0)
 }
 
-/// What each carried name of a `py.for` is. `global` gives the canonical name of the function that a path stands for.
-pub(super) fn classify(py: Here<'_>, data: &OpData, global: &mut dyn FnMut(&str) -> Option<String>) -> Vec<Carried> {
-    let args = &py.func.region(data.regions[0]).args;
-    (1..args.len())
-        .map(|k| {
-            let mut chain = Chain {
-                py,
-                members: HashSet::from([args[k]]),
-                body: data.regions[0],
-                at: k - 1,
-                update: None,
-                truths: HashSet::new(),
-                choices: HashSet::new(),
-                global,
-            };
-            chain.run()
-        })
-        .collect()
+/// What each carried name of a `py.for` is. `global` gives the function that a path stands for.
+pub(super) fn classify(py: Here<'_>, data: &OpData, global: &mut dyn FnMut(&str) -> Option<Callee>) -> Vec<Carried> {
+    let names = py.func.region(data.regions[0]).args.len() - 1;
+    let mut kinds: Vec<Carried> = (0..names).map(|at| Chain::new(py, data, at, None, global).run()).collect();
+    // What goes with the best of all is no reduction of its own.
+    for at in 0..names {
+        let companion = (0..names).find(|&best| {
+            let Carried::Best { ifs, .. } = &kinds[best] else { return false };
+            matches!(kinds[at], Carried::Chain(_)) && Chain::new(py, data, at, Some(ifs), global).goes_along()
+        });
+        if let Some(best) = companion {
+            kinds[at] = Carried::With(best);
+        }
+    }
+    kinds
 }
 
 /// The values that one name has in the body, from where an iteration begins to where it ends.
 struct Chain<'a, 'g> {
     py: Here<'a>,
+    defs: HashMap<ValueId, OpId>,
     members: HashSet<ValueId>,
     body: RegionId,
     /// Which of the carried values it is.
     at: usize,
     update: Option<Update>,
+    /// Whether all updates are by `op=`.
+    in_place: bool,
     /// Truth values of members, and the choices that `and` and `or` make by them.
     truths: HashSet<ValueId>,
     choices: HashSet<OpId>,
-    global: &'g mut dyn FnMut(&str) -> Option<String>,
+    /// Comparisons with members: how the other value is compared, and which it is.
+    tests: HashMap<ValueId, (CmpOp, ValueId)>,
+    /// The `if`s in which a better value takes the place; given, where the name only goes along with another.
+    ifs: BTreeSet<OpId>,
+    leader: Option<&'g BTreeSet<OpId>>,
+    global: &'g mut dyn FnMut(&str) -> Option<Callee>,
 }
 
 /// What values go to.
@@ -94,7 +120,39 @@ enum Around {
     Op(OpId),
 }
 
-impl Chain<'_, '_> {
+impl<'a, 'g> Chain<'a, 'g> {
+    fn new(
+        py: Here<'a>,
+        data: &OpData,
+        at: usize,
+        leader: Option<&'g BTreeSet<OpId>>,
+        global: &'g mut dyn FnMut(&str) -> Option<Callee>,
+    ) -> Chain<'a, 'g> {
+        let body = data.regions[0];
+        let mut defs = HashMap::new();
+        py.func.walk(&mut |id| defs.extend(py.func.op(id).results.iter().map(|&v| (v, id))));
+        Chain {
+            py,
+            defs,
+            members: HashSet::from([py.func.region(body).args[1 + at]]),
+            body,
+            at,
+            update: None,
+            in_place: true,
+            truths: HashSet::new(),
+            choices: HashSet::new(),
+            tests: HashMap::new(),
+            ifs: BTreeSet::new(),
+            leader,
+            global,
+        }
+    }
+
+    /// Whether the name is only assigned where the leader is, and in all those places.
+    fn goes_along(&mut self) -> bool {
+        self.follow().is_ok() && self.update.is_none() && self.leader == Some(&self.ifs)
+    }
+
     fn run(&mut self) -> Carried {
         let mut used = false;
         self.py.func.walk_region(self.body, &mut |id| {
@@ -103,23 +161,27 @@ impl Chain<'_, '_> {
         if !used {
             return Carried::Last;
         }
-        // Members only become more; then all uses are looked at.
+        if let Err(span) = self.follow() {
+            return Carried::Chain(span);
+        }
+        match self.update.take() {
+            Some(Update::Best(is)) => Carried::Best { is, ifs: std::mem::take(&mut self.ifs) },
+            Some(Update::Binop(op)) if self.in_place => Carried::InPlace(op),
+            Some(update) => Carried::Reduction(update),
+            None => Carried::Chain(None),
+        }
+    }
+
+    /// Finds all members, which only become more; then all uses are looked at.
+    fn follow(&mut self) -> Result<(), Option<Span>> {
         loop {
             let before = self.members.len();
-            if let Err(span) = self.region(self.body, &mut vec![Around::Whole], false) {
-                return Carried::Chain(span);
-            }
+            self.region(self.body, &mut vec![Around::Whole], false)?;
             if self.members.len() == before {
                 break;
             }
         }
-        if let Err(span) = self.region(self.body, &mut vec![Around::Whole], true) {
-            return Carried::Chain(span);
-        }
-        match self.update.take() {
-            Some(update) => Carried::Reduction(update),
-            None => Carried::Chain(None),
-        }
+        self.region(self.body, &mut vec![Around::Whole], true)
     }
 
     fn is_member(&self, v: ValueId) -> bool {
@@ -133,38 +195,74 @@ impl Chain<'_, '_> {
             let data = self.py.func.op(id).clone();
             let span = Some(data.span).filter(|s| s.is_known());
             let members = data.operands.iter().filter(|&&v| self.is_member(v)).count();
-            if data.op != Op::ScfIf && data.operands.iter().any(|v| self.truths.contains(v)) {
+            let tested = data.operands.iter().any(|v| self.tests.contains_key(v));
+            if data.op != Op::ScfIf && data.operands.iter().any(|v| self.truths.contains(v))
+                || tested && !matches!(data.op, Op::ScfIf | Op::PyTruth)
+            {
                 return Err(span);
             }
             match &data.op {
+                Op::PyCompare { op } if members == 1 => {
+                    let second = self.is_member(data.operands[1]);
+                    let is = match (op, second) {
+                        (CmpOp::Lt, true) | (CmpOp::Gt, false) => CmpOp::Lt,
+                        (CmpOp::Le, true) | (CmpOp::Ge, false) => CmpOp::Le,
+                        (CmpOp::Gt, true) | (CmpOp::Lt, false) => CmpOp::Gt,
+                        (CmpOp::Ge, true) | (CmpOp::Le, false) => CmpOp::Ge,
+                        _ => return Err(span),
+                    };
+                    self.tests.insert(data.results[0], (is, data.operands[usize::from(!second)]));
+                }
+                Op::PyTruth if tested => {
+                    let test = self.tests[&data.operands[0]];
+                    self.tests.insert(data.results[0], test);
+                }
+                Op::ScfIf if tested => {
+                    let (is, better) = self.tests[&data.operands[0]];
+                    let position = self.taken(&data, Some(better)).ok_or(span)?;
+                    self.updated(Update::Best(is), &[data.results[position]], data.span)?;
+                    self.choices.insert(id);
+                    self.ifs.insert(id);
+                }
+                Op::ScfIf if self.leader.is_some_and(|ifs| ifs.contains(&id)) => {
+                    if let Some(position) = self.taken(&data, None) {
+                        self.members.insert(data.results[position]);
+                        self.choices.insert(id);
+                        self.ifs.insert(id);
+                    }
+                }
                 Op::PyTruth if members > 0 => self.truths.extend(&data.results),
                 Op::ScfIf if self.truths.contains(&data.operands[0]) => {
                     self.choices.insert(id);
                     let update = self.choice(&data).ok_or(span)?;
-                    self.updated(update, &data)?;
+                    self.updated(update, &data.results, data.span)?;
                 }
-                Op::PyBinop { op, .. } if members > 0 => {
+                Op::PyBinop { op, inplace } if members > 0 => {
                     let update = match op {
                         BinOp::Add | BinOp::Sub => BinOp::Add,
                         BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Xor => *op,
                         _ => return Err(span),
                     };
                     let second = !self.is_member(data.operands[0]);
+                    self.in_place &= *inplace && !second;
                     if members > 1 || second && *op == BinOp::Sub {
                         return Err(span);
                     }
-                    self.updated(Update::Binop(update), &data)?;
+                    self.updated(Update::Binop(update), &data.results, data.span)?;
                 }
                 Op::PyCall { keywords } if members > 0 => {
                     let callee = self.py.func.ops.iter().find(|o| o.results.first() == Some(&data.operands[0]));
                     let Some(Op::PyGlobal { path }) = callee.map(|o| &o.op) else { return Err(span) };
-                    let name = (self.global)(path);
-                    let known = EXTREMES.into_iter().find(|known| name.as_deref() == Some(known));
                     let fits = data.operands.len() == 3 && keywords.is_empty() && self.is_member(data.operands[1]);
-                    match known.filter(|_| fits && members == 1) {
-                        Some(name) => self.updated(Update::Call(name), &data)?,
-                        None => return Err(span),
-                    }
+                    let update = match (self.global)(path) {
+                        Some(Callee::Known(name)) => {
+                            EXTREMES.into_iter().find(|known| name == *known).map(Update::Call)
+                        }
+                        Some(Callee::Reduction(f, neutral)) => Some(Update::User(f, neutral)),
+                        None => None,
+                    };
+                    let update = update.filter(|_| fits && members == 1).ok_or(span)?;
+                    self.updated(update, &data.results, data.span)?;
                 }
                 Op::Yield => {
                     let target = around.last().copied().unwrap_or(Around::Whole);
@@ -206,12 +304,70 @@ impl Chain<'_, '_> {
         }
     }
 
-    fn updated(&mut self, update: Update, data: &OpData) -> Result<(), Option<Span>> {
+    fn updated(&mut self, update: Update, results: &[ValueId], span: Span) -> Result<(), Option<Span>> {
         if self.update.get_or_insert_with(|| update.clone()) != &update {
-            return Err(Some(data.span));
+            return Err(Some(span));
         }
-        self.members.extend(&data.results);
+        self.members.extend(results);
         Ok(())
+    }
+
+    /// Where the first arm of an `if` gives the name another value (`wanted`, if that is said), and the second leaves it as it is.
+    fn taken(&mut self, data: &OpData, wanted: Option<ValueId>) -> Option<usize> {
+        let end = |s: &Self, k: usize| {
+            let last = s.py.func.op(*s.py.func.region(data.regions[k]).ops.last()?);
+            (last.op == Op::Yield).then(|| last.operands.clone())
+        };
+        let (new, old) = (end(self, 0)?, end(self, 1)?);
+        let mut kept = (0..old.len()).filter(|&k| self.is_member(old[k]));
+        let position = kept.next().filter(|_| kept.next().is_none())?;
+        if new.iter().any(|&v| self.is_member(v)) {
+            return None;
+        }
+        let fits = match wanted {
+            Some(wanted) if new[position] == wanted => true,
+            // Written again: nothing has changed since it was compared.
+            Some(wanted) => self.only_computes(data.regions[0]) && self.is_same(new[position], wanted),
+            None => true,
+        };
+        fits.then_some(position)
+    }
+
+    /// Whether a region only computes: it writes nothing, and calls nothing that could.
+    fn only_computes(&mut self, region: RegionId) -> bool {
+        let ops = self.py.func.region(region).ops.clone();
+        ops.into_iter().all(|id| match self.py.func.op(id).op.clone() {
+            Op::PyCall { .. } => self.is_known_call(id),
+            Op::PyBinop { inplace, .. } => !inplace,
+            Op::PyIndex | Op::PyUnary { .. } | Op::PyConst { .. } | Op::PyAttr { .. } | Op::PyGlobal { .. } => true,
+            Op::PyTuple | Op::PyCompare { .. } | Op::PyTruth | Op::Yield => true,
+            _ => false,
+        })
+    }
+
+    /// Whether two values are computed alike.
+    fn is_same(&mut self, a: ValueId, b: ValueId) -> bool {
+        if a == b {
+            return true;
+        }
+        let (Some(&x), Some(&y)) = (self.defs.get(&a), self.defs.get(&b)) else { return false };
+        let (p, q) = (self.py.func.op(x).clone(), self.py.func.op(y).clone());
+        let computes = match &p.op {
+            Op::PyCall { .. } => self.is_known_call(x),
+            Op::PyBinop { inplace, .. } => !inplace,
+            Op::PyIndex | Op::PyUnary { .. } | Op::PyConst { .. } | Op::PyAttr { .. } | Op::PyGlobal { .. } => true,
+            _ => false,
+        };
+        computes
+            && p.op == q.op
+            && p.operands.len() == q.operands.len()
+            && p.operands.iter().zip(&q.operands).all(|(&a, &b)| self.is_same(a, b))
+    }
+
+    fn is_known_call(&mut self, id: OpId) -> bool {
+        let callee = self.defs.get(&self.py.func.op(id).operands[0]).map(|&def| self.py.func.op(def).op.clone());
+        let Some(Op::PyGlobal { path }) = callee else { return false };
+        matches!((self.global)(&path), Some(Callee::Known(_)))
     }
 
     /// A value goes to another name of the same variable, or none of them is one.

@@ -315,6 +315,8 @@ struct Infer<'r> {
     at_once: bool,
     /// Messages about shapes show scalars too.
     shows_scalars: bool,
+    /// Cells that say which `if`s of a loop were entered, by function and op.
+    entered: HashMap<(usize, u32), Vec<ValueId>>,
     /// What earlier walks found.
     found: Found,
     /// What the next walk begins with, where this one goes on though it knows that there is one.
@@ -414,6 +416,7 @@ impl<'r> Infer<'r> {
             collected: vec![],
             undecided: 0,
             at_once: false,
+            entered: HashMap::new(),
             found: Found::default(),
             variables: HashMap::new(),
             shows_scalars: false,

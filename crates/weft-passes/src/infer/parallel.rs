@@ -6,10 +6,12 @@
 
 use super::Infer;
 use super::abs::Abs;
-use super::carried::{self, Carried, Update};
+use super::carried::{self, Callee, Carried, Update};
 use super::join::Ty;
 use super::turns::bind_results;
 use super::walk::{Env, Flow, Here};
+use crate::races::update::Update as Operator;
+use std::sync::Arc;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::{DType, Op, OpData, OpId, Type, ValueId};
@@ -19,6 +21,18 @@ const BLOCKS: i128 = 256;
 
 /// Iterations of a block at most.
 const LONGEST: i128 = 4096;
+
+/// What the blocks of a loop leave of the names that it carries.
+struct Left<'a> {
+    kinds: &'a [Carried],
+    forms: &'a [Ty],
+    inits: &'a [Abs],
+    /// An array for each run-time value of those forms, with an element for each block.
+    parts: &'a [ValueId],
+    types: &'a [Type],
+    /// For each name: whether a block found anything better, where that is kept.
+    found: &'a [Option<ValueId>],
+}
 
 impl Infer<'_> {
     /// Whether a `prange` here is one: not in a kernel, in another one, or where a generator runs.
@@ -41,8 +55,9 @@ impl Infer<'_> {
             let d = Diagnostic::typing(at, message).other(span, "the prange");
             return Err(d.help("write it as a plain loop: range"));
         }
-        let kinds = carried::classify(py, &data, &mut |path| match self.global(path) {
-            Ok(Abs::Function(name)) => Some(name),
+        let mut kinds = carried::classify(py, &data, &mut |path| match self.global(path) {
+            Ok(Abs::Function(name)) => Some(Callee::Known(name)),
+            Ok(Abs::UserFunction(f)) => self.resolver.identity(f).map(|neutral| Callee::Reduction(f, neutral)),
             _ => None,
         });
         let names: Vec<String> =
@@ -53,7 +68,15 @@ impl Infer<'_> {
         let Abs::Range(bounds) = range else { return Err(self.internal("a prange of no range")) };
         let bounds = [self.pyint(&bounds[0])?, self.pyint(&bounds[1])?, self.pyint(&bounds[2])?];
         let known = self.found.forms.get(&self.key(op.0)).cloned();
-        let forms = known.unwrap_or_else(|| inits.iter().map(|a| self.ty_of(a)).collect());
+        let mut forms = known.unwrap_or_else(|| inits.iter().map(|a| self.ty_of(a)).collect());
+        for ((kind, form), init) in kinds.iter_mut().zip(&mut forms).zip(inits) {
+            let Carried::InPlace(op) = *kind else { continue };
+            let is_array = matches!(form, Ty::Leaf(Type::Tensor(_)));
+            *kind = if is_array { Carried::Kept } else { Carried::Reduction(Update::Binop(op)) };
+            if is_array {
+                *form = Ty::Fixed(init.clone());
+            }
+        }
         let mut types = vec![];
         for (k, ty) in forms.iter().enumerate() {
             let first = types.len();
@@ -62,7 +85,9 @@ impl Infer<'_> {
                 let message = format!("`{}` goes out of a prange, and is no number", names[k]);
                 let at = assigned_at(py, &data, k, &names[k]).unwrap_or(span);
                 let d = Diagnostic::unsupported(at, message).label(bad.user_name()).other(span, "the prange");
-                return Err(d.help("write into an array that is made before the loop"));
+                return Err(
+                    d.help("write into an array that is made before the loop, or update it in place: `acc += …`")
+                );
             }
         }
 
@@ -87,10 +112,20 @@ impl Infer<'_> {
             }
         }
 
+        // Where an equal value is better too, it is not seen from the best of a block whether any was.
+        let mut found = vec![None; kinds.len()];
+        for (k, kind) in kinds.iter().enumerate() {
+            if matches!(kind, Carried::Best { is: CmpOp::Le | CmpOp::Ge, .. }) {
+                let dim = self.new_size(&blocks)?;
+                found[k] = Some(self.allocate(vec![dim], DType::Bool, false));
+            }
+        }
+
         let region = self.out.new_region();
         let number = self.out.new_value(Type::PYINT);
         self.out.regions[region.index()].args.push(number);
         self.ranges.insert(number, (0, super::abs::SIZE.1));
+        let entered = self.entered.clone();
         let refined = self.refined.clone();
         self.at_once = true;
         let walked = self.inside(region, |s| -> Result<(), Diagnostic> {
@@ -101,6 +136,15 @@ impl Infer<'_> {
                     Carried::Reduction(update) => s.identity(update, ty)?,
                     _ => init.clone(),
                 });
+            }
+            let mut cells = vec![];
+            for (kind, to) in kinds.iter().zip(&found) {
+                let (Carried::Best { ifs, .. }, Some(to)) = (kind, to) else { continue };
+                let none = s.constant(Const::Bool(false), Type::BOOL);
+                let cell = s.emit(Op::CellNew, &[none], Type::Cell(Arc::new(Type::BOOL)));
+                let function = Arc::as_ptr(py) as usize;
+                ifs.iter().for_each(|op| s.entered.entry((function, op.0)).or_default().push(cell));
+                cells.push((cell, *to));
             }
             let mut inner = env.clone();
             let above = s.range(&Abs::Value(bounds[2])).0 > 0;
@@ -117,9 +161,14 @@ impl Infer<'_> {
                 let left = inner[r.index()].clone().ok_or_else(|| s.internal("a result of a prange"))?;
                 s.flatten(&left, ty, &mut values)?;
             }
+            let at = s.cast(number, Type::I64);
+            for (cell, to) in cells {
+                let any = s.emit(Op::CellGet, &[cell], Type::BOOL);
+                s.effect(Op::NtStore { wrap: false }, &[any, to, at]);
+            }
             for (&v, &to) in values.iter().zip(&parts) {
                 let dtype = s.tensor(to).map_or(DType::F64, |t| t.dtype);
-                let (v, at) = (s.cast(v, Type::Num(dtype)), s.cast(number, Type::I64));
+                let v = s.cast(v, Type::Num(dtype));
                 s.effect(Op::NtStore { wrap: false }, &[v, to, at]);
             }
             s.effect(Op::Yield, &[]);
@@ -127,11 +176,13 @@ impl Infer<'_> {
         });
         self.at_once = false;
         self.refined = refined;
+        self.entered = entered;
         walked?;
         self.span = span;
         let turns = self.careful(bounds, &n, &block)?;
         self.builder().op(Op::ParBlocks { cost: 0 }, &[blocks_v, turns], &[], &[region]);
-        let results = self.combined(&kinds, &forms, inits, blocks_v, &parts, &types)?;
+        let left = Left { kinds: &kinds, forms: &forms, inits, parts: &parts, types: &types, found: &found };
+        let results = self.combined(&left, blocks_v)?;
         bind_results(&data, results, env);
         Ok(None)
     }
@@ -188,47 +239,32 @@ impl Infer<'_> {
         let Some(dtype) = ty.scalar_dtype() else {
             return Err(self.refuse("a prange can only sum up numbers").label(ty.user_name()));
         };
-        let least = matches!(update, Update::Call("builtins.max" | "numpy.maximum"));
-        let value = match (update, dtype) {
-            (Update::All, DType::Bool) => Const::Bool(true),
-            (Update::Any, DType::Bool) => Const::Bool(false),
-            (Update::Binop(BinOp::And), DType::Bool) => Const::Bool(true),
-            (Update::Binop(BinOp::Mul), DType::Bool) => Const::Bool(true),
-            (Update::Binop(_), DType::Bool) => Const::Bool(false),
-            (Update::Call(_), DType::Bool) => Const::Bool(!least),
-            (Update::Binop(BinOp::And), d) => {
-                Const::Int(if d.is_unsigned() { d.int_bounds().map_or(0, |b| b.1) } else { -1 })
+        let operator = match update {
+            Update::All => Operator::And,
+            Update::Any => Operator::Or,
+            Update::Binop(BinOp::Mul) => Operator::Mul,
+            Update::Binop(BinOp::And) => Operator::And,
+            Update::Binop(BinOp::Or) => Operator::Or,
+            Update::Binop(BinOp::Xor) => Operator::Xor,
+            Update::Binop(_) => Operator::Add,
+            Update::Call("builtins.max" | "numpy.maximum") => Operator::Greatest,
+            Update::Call(_) | Update::Best(_) => Operator::Least,
+            Update::User(_, neutral) => {
+                let mut values = vec![];
+                self.flatten(&Abs::Const(neutral.clone()), &Ty::Leaf(ty.clone()), &mut values)?;
+                return values.first().map(|&v| Abs::Value(v)).ok_or_else(|| self.internal("an identity"));
             }
-            (Update::Binop(BinOp::Mul), d) if d.is_int() => Const::Int(1),
-            (Update::Binop(BinOp::Mul), d) if d.is_float() => Const::Float(1.0),
-            (Update::Binop(_), d) if d.is_int() => Const::Int(0),
-            // Minus zero: with it even a sum of minus zeros stays one.
-            (Update::Binop(_), d) if d.is_float() => Const::Float(-0.0),
-            (Update::Binop(BinOp::Add), d) if d.is_complex() => Const::Complex(-0.0, -0.0),
-            (Update::Call(_), d) if d.is_int() => {
-                let (low, high) = d.int_bounds().unwrap_or(super::abs::INT64);
-                Const::Int(if least { low } else { high })
-            }
-            (Update::Call(_), d) if d.is_float() => Const::Float(if least { f64::NEG_INFINITY } else { f64::INFINITY }),
-            _ => {
-                return Err(
-                    self.refuse(format!("this reduction of {} in a prange is not supported yet", ty.user_name()))
-                );
-            }
+        };
+        let is_flag = !matches!(update, Update::All | Update::Any) || dtype == DType::Bool;
+        let Some(value) = operator.neutral(dtype).filter(|_| is_flag) else {
+            return Err(self.refuse(format!("this reduction of {} in a prange is not supported yet", ty.user_name())));
         };
         Ok(Abs::Value(self.constant(value, ty.clone())))
     }
 
     /// What the loop leaves: what the names had before it, with the parts of all blocks in order.
-    fn combined(
-        &mut self,
-        kinds: &[Carried],
-        forms: &[Ty],
-        inits: &[Abs],
-        blocks: ValueId,
-        parts: &[ValueId],
-        types: &[Type],
-    ) -> Result<Vec<Abs>, Diagnostic> {
+    fn combined(&mut self, left: &Left<'_>, blocks: ValueId) -> Result<Vec<Abs>, Diagnostic> {
+        let Left { kinds, forms, inits, parts, types, found } = *left;
         if kinds.is_empty() {
             return Ok(vec![]);
         }
@@ -252,15 +288,45 @@ impl Infer<'_> {
                 loaded.push(s.cast(v, ty.clone()));
             }
             let mut loaded = loaded.into_iter();
+            let made: Option<Vec<Abs>> = forms.iter().map(|ty| s.rebuild(ty, &mut loaded)).collect();
+            let made = made.ok_or_else(|| s.internal("a part of a prange"))?;
+            let mut better = vec![None; kinds.len()];
+            for (k, kind) in kinds.iter().enumerate() {
+                let Carried::Best { is, .. } = kind else { continue };
+                let is_better = s.compare(*is, &made[k], &before[k])?;
+                let is_better = s.truth(&is_better)?;
+                let mut is_better = s.materialise(&is_better)?;
+                if let Some(found) = found[k] {
+                    let any = s.emit(Op::NtLoad { wrap: false }, &[found, at], Type::BOOL);
+                    let any = s.cast(any, Type::PYBOOL);
+                    is_better = s.emit(Op::And, &[is_better, any], Type::PYBOOL);
+                }
+                better[k] = Some(is_better);
+            }
             let mut after = vec![];
-            for ((kind, ty), acc) in kinds.iter().zip(forms).zip(&before) {
-                let part = s.rebuild(ty, &mut loaded).ok_or_else(|| s.internal("a part of a prange"))?;
+            for (k, (kind, ty)) in kinds.iter().zip(forms).enumerate() {
+                let (acc, part) = (&before[k], made[k].clone());
                 let next = match kind {
                     Carried::Reduction(Update::Binop(op)) => s.binop(*op, acc, &part)?,
                     Carried::Reduction(Update::All) => s.binop(BinOp::And, acc, &part)?,
                     Carried::Reduction(Update::Any) => s.binop(BinOp::Or, acc, &part)?,
                     Carried::Reduction(Update::Call(name)) => {
                         s.call(&Abs::Function((*name).into()), &[acc.clone(), part], &[])?
+                    }
+                    Carried::Reduction(Update::User(f, _)) => {
+                        s.call(&Abs::UserFunction(*f), &[acc.clone(), part], &[])?
+                    }
+                    Carried::Best { .. } | Carried::With(_) => {
+                        let leader = if let Carried::With(leader) = kind { *leader } else { k };
+                        let Some(is_better) = better[leader] else { return Err(s.internal("the best of a prange")) };
+                        let (mut new, mut old) = (vec![], vec![]);
+                        s.flatten(&part, ty, &mut new)?;
+                        s.flatten(acc, ty, &mut old)?;
+                        for (new, old) in new.into_iter().zip(old) {
+                            let ty = s.out.ty(old).clone();
+                            after.push(s.emit(Op::Select, &[is_better, new, old], ty));
+                        }
+                        continue;
                     }
                     _ => part,
                 };
@@ -271,6 +337,14 @@ impl Infer<'_> {
         })?;
         self.refined = refined;
         self.structured(Op::ScfFor, &operands, forms, &[region])
+    }
+
+    /// Says in a cell, where one is kept for it, that control entered an `if`.
+    pub(super) fn note_entered(&mut self, py: Here<'_>, op: OpId) {
+        for cell in self.entered.get(&(Arc::as_ptr(py) as usize, op.0)).cloned().unwrap_or_default() {
+            let yes = self.constant(Const::Bool(true), Type::BOOL);
+            self.effect(Op::CellSet, &[yes, cell]);
+        }
     }
 
     /// A value that goes from one iteration to the next, and is no reduction: the place that says so, and the loop's.
@@ -285,8 +359,8 @@ impl Infer<'_> {
             None => d.other(self.span, "the prange"),
         };
         d.help(
-            "a reduction is updated by one operator alone (`acc += x`, `acc = min(acc, x)`); \
-             write all else as a plain loop: range",
+            "a reduction is updated by one operator alone (`acc += x`, `acc = min(acc, x)`), or a function of \
+             weft.reduction; write all else as a plain loop: range",
         )
     }
 }

@@ -39,7 +39,7 @@ use array::Array;
 use flow::{is_flow, slot_types};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, Span};
-use weft_ir::attr::{CmpOp, Unit};
+use weft_ir::attr::{CmpOp, Const, Unit};
 use weft_ir::build::machine_type;
 use weft_ir::{Dim, ExcClass, Func, Module, Op, OpId, Place, RegionId, Site, Space, Stage, Type, ValueId};
 
@@ -192,6 +192,14 @@ impl<'s> Lower<'s> {
             Op::NtStride { dim } => {
                 let stride = self.array(data.operands[0]).strides[dim as usize];
                 self.r.set(data.results[0], stride);
+            }
+            Op::NtOverlaps => {
+                let (a, b) = (self.array(data.operands[0]).clone(), self.array(data.operands[1]).clone());
+                let meet = match self.share_memory(&a, &b) {
+                    Some(meet) => meet,
+                    None => self.r.b().constant(Const::Bool(false), Type::BOOL),
+                };
+                self.r.set(data.results[0], meet);
             }
             Op::NtPosition { dim } => self.r.set(data.results[0], self.position[dim as usize]),
             Op::NtItem => {
