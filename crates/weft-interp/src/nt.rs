@@ -222,6 +222,7 @@ impl<'m> Frame<'m> {
                     to.store(index, v)?;
                 }
                 vec![]
+            }
             Op::NtDot => {
                 let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
                 if a.shape != b.shape {
