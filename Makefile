@@ -39,6 +39,7 @@ promises: ## The promises of docs/spec.md that no test names
 bench: build ## Benchmarks, as ratios against peers in one run, to target/bench/
 	scripts/setup bench
 	$(PY) benchmarks/run.py --json target/bench/results.json
+	$(PY) benchmarks/kernels.py --json target/bench/kernels.json --picture target/bench/kernels.svg
 
 fuzz: build ## Random programs against CPython, array expressions against NumPy, IR at every stage, SECONDS=60 each
 	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)
