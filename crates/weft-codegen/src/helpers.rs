@@ -21,6 +21,8 @@ pub(crate) fn address(name: &str) -> Option<u64> {
         "weft_copy" => crate::copy::copy as *const () as u64,
         "weft_reduce" => crate::reduce::reduce as *const () as u64,
         "weft_matmul" => crate::matmul::matmul as *const () as u64,
+        "weft_cholesky" => crate::linalg::cholesky_in_place as *const () as u64,
+        "weft_solve" => crate::linalg::solve_in_place as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,
         // Where the processor has no instructions for halves.
