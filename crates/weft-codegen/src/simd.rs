@@ -178,6 +178,8 @@ mod x86 {
 ///
 /// # Safety
 /// As for [`Vector`]: all have `n` floats.
+// Two arrays are indexed at a time.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub(crate) unsafe fn real_sums<V: Vector, const ROWS: usize, const DEPTH: usize>(
     n: usize,
@@ -252,6 +254,7 @@ pub(crate) unsafe fn flipped_sum<V: Vector, const DEPTH: usize>(
 ///
 /// # Safety
 /// As for [`real_sums`].
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub(crate) unsafe fn complex_sums<V: Vector, const ROWS: usize, const DEPTH: usize>(
     n: usize,
