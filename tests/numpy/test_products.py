@@ -79,6 +79,103 @@ def test_larger_ones_are_the_same_for_any_number_of_threads(dtype):
             weft.config.num_threads = threads
 
 
+def ways(a):
+    """The same numbers in memory in other ways: by columns, backwards, with gaps."""
+    yield a
+    yield np.asfortranarray(a)
+    yield a[::-1].copy()[::-1]
+    yield a[..., ::-1].copy()[..., ::-1]
+    gaps = np.zeros(tuple(2 * n for n in a.shape), a.dtype)
+    gaps[tuple(slice(None, None, 2) for _ in a.shape)] = a
+    yield gaps[tuple(slice(None, None, 2) for _ in a.shape)]
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_in_any_layout(dtype):
+    at, dot = jit(AT, "f"), jit("def f(a, b):\n    return np.dot(a, b)\n", "f")
+    for m, k in ((1, 1), (3, 7), (5, 16), (9, 33), (2, 70), (130, 3)):
+        a, x, y = numbers((m, k), dtype), numbers(k, dtype), numbers(m, dtype)
+        for matrix in ways(a):
+            for vector in ways(x):
+                same(at(matrix, vector), a @ x, ulps=0)
+            for vector in ways(y):
+                same(at(vector, matrix), y @ a, ulps=0)
+        for left in ways(x):
+            for right in ways(a[0].copy()):
+                same(dot(left, right), np.dot(x, a[0]), ulps=0)
+
+
+# spec: N3, N7
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128, np.int32])
+def test_vectors_are_the_same_for_any_number_of_threads(dtype):
+    code = jit("def f(a, x, y, u, v):\n    return a @ x, y @ a, u @ v, u @ v[::-1]\n", "f")
+    part = 1j * RNG.normal(size=(1, 1)) if np.dtype(dtype).kind == "c" else 0
+    for m, k in ((700, 300), (40, 5000), (3000, 31)):
+        a = (RNG.normal(size=(m, k)) * 8 + part).astype(dtype)
+        x, y = RNG.normal(size=k).astype(dtype), RNG.normal(size=m).astype(dtype)
+        u, v = (RNG.normal(size=150_001).astype(dtype) for _ in range(2))
+        first = code(a, x, y, u, v)
+        exact = np.result_type(dtype, np.float64)
+        wide = [w.astype(exact) for w in (a, x, y, u, v)]
+        size = [np.abs(w) for w in wide]
+        theirs = (wide[0] @ wide[1], wide[2] @ wide[0], wide[3] @ wide[4], wide[3] @ wide[4][::-1])
+        bound = (size[0] @ size[1], size[2] @ size[0], size[3] @ size[4], size[3] @ size[4][::-1])
+        eps = 0 if dtype == np.int32 else np.finfo(dtype).eps
+        for ours, value, most in zip(first, theirs, bound):
+            assert ours.dtype == dtype
+            assert (np.abs(ours - value) <= 8 * eps * np.sqrt(max(m, k)) * most + (dtype == np.int32) * 0.5).all()
+        threads = weft.config.num_threads
+        try:
+            for count in (1, 2, 7):
+                weft.config.num_threads = count
+                for ours, again in zip(first, code(a, x, y, u, v)):
+                    assert again.tobytes() == ours.tobytes()
+        finally:
+            weft.config.num_threads = threads
+
+
+# spec: N3
+def test_not_a_number_and_infinity_in_vectors():
+    a, x = np.ones((40, 40)), np.ones(40)
+    a[3, 4], a[5, 39], x[6] = np.nan, -np.inf, np.inf
+    for matrix in (a, a.T, a[:, ::-1]):
+        same(jit(AT, "f")(matrix, x), matrix @ x)
+        same(jit(AT, "f")(x, matrix), x @ matrix)
+        same(jit(AT, "f")(matrix[3], x[::-1]), matrix[3] @ x[::-1])
+    # Lanes that are not there must not make a number of zero times infinity.
+    same(jit(AT, "f")(np.full(3, np.inf), np.ones(3)), np.float64(np.inf))
+
+
+# spec: N3
+def test_small_products():
+    for m, n, k in ((1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 2, 3), (8, 8, 8), (3, 16, 10), (2, 17, 3), (9, 9, 9)):
+        for dtype in (np.float32, np.float64, np.complex64, np.complex128, np.int16):
+            a, b = numbers((m, k), dtype), numbers((k, n), dtype)
+            for x, y in zip(ways(a), ways(b)):
+                same(jit(AT, "f")(x, y), a @ b, ulps=0)
+    stack, one = numbers((5, 3, 3), float), numbers((3, 3), float)
+    for x, y in ((stack, one), (stack[::-1], one), (stack.transpose(0, 2, 1), one), (one, stack), (stack, stack[::-1])):
+        same(jit(AT, "f")(x, y), x @ y, ulps=0)
+
+
+PER_ROW = """
+def f(a, x):
+    out = np.zeros(a.shape[0])
+    for i in weft.prange(a.shape[0]):
+        out[i] = a[i] @ x
+    return out
+"""
+
+
+# spec: N3
+def test_products_of_vectors_in_parallel_loops():
+    function = jit(PER_ROW, "f")
+    for k in (5, 140_000):
+        a, x = numbers((6, k), float), numbers(k, float)
+        same(function(a, x), a @ x, ulps=0)
+
+
 # spec: N3
 def test_not_a_number_and_infinity():
     a, b = np.ones((9, 9)), np.ones((9, 9))

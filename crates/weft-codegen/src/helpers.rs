@@ -23,6 +23,8 @@ pub(crate) fn address(name: &str) -> Option<u64> {
         "weft_count" => crate::masks::count as *const () as u64,
         "weft_compress" => crate::masks::compress as *const () as u64,
         "weft_matmul" => crate::matmul::matmul as *const () as u64,
+        "weft_cholesky" => crate::linalg::cholesky_in_place as *const () as u64,
+        "weft_solve" => crate::linalg::solve_in_place as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,
         // Where the processor has no instructions for halves.

@@ -32,6 +32,7 @@ mod copy;
 pub mod error;
 mod helpers;
 mod libc_shim;
+mod linalg;
 pub mod llvm;
 mod lower;
 mod masks;

@@ -1,11 +1,12 @@
 //! Factors of matrices and solutions of systems, in place: what compiled code calls for `mem.cholesky` and `mem.solve`.
+//! In doubles alone: NumPy calculates in them whatever it is given.
 //!
 //! By halves and blocks, so that nearly all is done by products of matrices. Large ones are given to threads in tiles,
 //! which depend on sizes alone: the bits do not depend on how many threads there are.
 
 use crate::abi::CallCtx;
 use crate::numbers::{Complex, Loop, Number, best};
-use gemm::{Parallelism, c32, c64};
+use gemm::{Parallelism, c64};
 use weft_ir::DType;
 
 /// Matrices up to this size are factored row by row.
@@ -102,77 +103,94 @@ impl<T: Copy> Part<T> {
     }
 }
 
-macro_rules! elements {
-    ($($t:ident $complex:ident;)*) => {$(
-        impl Element for $t {
-            #[inline(always)]
-            fn minus(self, other: $t) -> $t { self - other }
-            #[inline(always)]
-            fn times(self, other: $t) -> $t { self * other }
-            #[inline(always)]
-            fn over(self, other: $t) -> $t { self / other }
-            #[inline(always)]
-            fn conjugate(self) -> $t { self }
-            #[inline(always)]
-            fn negative(self) -> $t { -self }
-            #[inline(always)]
-            fn size(self) -> f64 { self.abs().into() }
-            #[inline(always)]
-            fn root(self) -> Option<$t> { (self > 0.0).then(|| self.sqrt()) }
-            #[inline(always)]
-            fn reciprocal(self) -> Option<$t> { None }
-            unsafe fn subtract(size: [usize; 3], c: Part<$t>, a: Part<$t>, b: Part<$t>, _: bool) {
-                // SAFETY: the caller's.
-                unsafe { multiply::<$t>(size, c, a, b, false, [1.0, -1.0]) };
-            }
-        }
-
-        impl Element for Complex<$t> {
-            #[inline(always)]
-            fn minus(self, other: Self) -> Self { Complex(self.0 - other.0, self.1 - other.1) }
-            #[inline(always)]
-            fn times(self, other: Self) -> Self {
-                Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
-            }
-            // Nothing is squared that might overflow.
-            #[inline(always)]
-            fn over(self, other: Self) -> Self {
-                if other.0.abs() >= other.1.abs() {
-                    let ratio = other.1 / other.0;
-                    let whole = other.0 + other.1 * ratio;
-                    Complex((self.0 + self.1 * ratio) / whole, (self.1 - self.0 * ratio) / whole)
-                } else {
-                    let ratio = other.0 / other.1;
-                    let whole = other.0 * ratio + other.1;
-                    Complex((self.0 * ratio + self.1) / whole, (self.1 * ratio - self.0) / whole)
-                }
-            }
-            #[inline(always)]
-            fn conjugate(self) -> Self { Complex(self.0, -self.1) }
-            #[inline(always)]
-            fn negative(self) -> Self { Complex(-self.0, -self.1) }
-            #[inline(always)]
-            fn size(self) -> f64 { f64::from(self.0.abs()) + f64::from(self.1.abs()) }
-            #[inline(always)]
-            fn root(self) -> Option<Self> { (self.0 > 0.0).then(|| Complex(self.0.sqrt(), 0.0)) }
-            #[inline(always)]
-            fn reciprocal(self) -> Option<Self> {
-                let one = Complex(1.0, 0.0).over(self);
-                (one.0.is_finite() && one.1.is_finite()).then_some(one)
-            }
-            unsafe fn subtract(size: [usize; 3], c: Part<Self>, a: Part<Self>, b: Part<Self>, conjugate: bool) {
-                let cast = |p: Part<Self>| Part { data: p.data.cast::<$complex>(), row: p.row, column: p.column };
-                let one = $complex::new(1.0, 0.0);
-                // SAFETY: the caller's.
-                unsafe { multiply::<$complex>(size, cast(c), cast(a), cast(b), conjugate, [one, -one]) };
-            }
-        }
-    )*};
+impl Element for f64 {
+    #[inline(always)]
+    fn minus(self, other: f64) -> f64 {
+        self - other
+    }
+    #[inline(always)]
+    fn times(self, other: f64) -> f64 {
+        self * other
+    }
+    #[inline(always)]
+    fn over(self, other: f64) -> f64 {
+        self / other
+    }
+    #[inline(always)]
+    fn conjugate(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn negative(self) -> f64 {
+        -self
+    }
+    #[inline(always)]
+    fn size(self) -> f64 {
+        self.abs()
+    }
+    #[inline(always)]
+    fn root(self) -> Option<f64> {
+        (self > 0.0).then(|| self.sqrt())
+    }
+    #[inline(always)]
+    fn reciprocal(self) -> Option<f64> {
+        None
+    }
+    unsafe fn subtract(size: [usize; 3], c: Part<f64>, a: Part<f64>, b: Part<f64>, _: bool) {
+        // SAFETY: the caller's.
+        unsafe { multiply::<f64>(size, c, a, b, false, [1.0, -1.0]) };
+    }
 }
 
-elements! {
-    f32 c32;
-    f64 c64;
+impl Element for Complex<f64> {
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        Complex(self.0 - other.0, self.1 - other.1)
+    }
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
+    }
+    // Nothing is squared that might overflow.
+    #[inline(always)]
+    fn over(self, other: Self) -> Self {
+        if other.0.abs() >= other.1.abs() {
+            let ratio = other.1 / other.0;
+            let whole = other.0 + other.1 * ratio;
+            Complex((self.0 + self.1 * ratio) / whole, (self.1 - self.0 * ratio) / whole)
+        } else {
+            let ratio = other.0 / other.1;
+            let whole = other.0 * ratio + other.1;
+            Complex((self.0 * ratio + self.1) / whole, (self.1 * ratio - self.0) / whole)
+        }
+    }
+    #[inline(always)]
+    fn conjugate(self) -> Self {
+        Complex(self.0, -self.1)
+    }
+    #[inline(always)]
+    fn negative(self) -> Self {
+        Complex(-self.0, -self.1)
+    }
+    #[inline(always)]
+    fn size(self) -> f64 {
+        self.0.abs() + self.1.abs()
+    }
+    #[inline(always)]
+    fn root(self) -> Option<Self> {
+        (self.0 > 0.0).then(|| Complex(self.0.sqrt(), 0.0))
+    }
+    #[inline(always)]
+    fn reciprocal(self) -> Option<Self> {
+        let one = Complex(1.0, 0.0).over(self);
+        (one.0.is_finite() && one.1.is_finite()).then_some(one)
+    }
+    unsafe fn subtract(size: [usize; 3], c: Part<Self>, a: Part<Self>, b: Part<Self>, conjugate: bool) {
+        let cast = |p: Part<Self>| Part { data: p.data.cast::<c64>(), row: p.row, column: p.column };
+        let one = c64::new(1.0, 0.0);
+        // SAFETY: the caller's.
+        unsafe { multiply::<c64>(size, cast(c), cast(a), cast(b), conjugate, [one, -one]) };
+    }
 }
 
 /// `c = c + factor a b`, with 1 and the factor.
@@ -593,9 +611,7 @@ pub(crate) unsafe extern "C" fn cholesky_in_place(
     // SAFETY: the caller's.
     unsafe {
         match DType::ALL.get(dtype as usize) {
-            Some(DType::F32) => lower_factor::<f32>(ctx, a, n, row),
             Some(DType::F64) => lower_factor::<f64>(ctx, a, n, row),
-            Some(DType::C64) => lower_factor::<Complex<f32>>(ctx, a, n, row),
             Some(DType::C128) => lower_factor::<Complex<f64>>(ctx, a, n, row),
             // Lowering has refused the others.
             _ => 0,
@@ -625,9 +641,7 @@ pub(crate) unsafe extern "C" fn solve_in_place(ctx: *mut CallCtx, dtype: u64, wo
     // SAFETY: the caller's.
     unsafe {
         match DType::ALL.get(dtype as usize) {
-            Some(DType::F32) => system.solve::<f32>(ctx),
             Some(DType::F64) => system.solve::<f64>(ctx),
-            Some(DType::C64) => system.solve::<Complex<f32>>(ctx),
             Some(DType::C128) => system.solve::<Complex<f64>>(ctx),
             // Lowering has refused the others.
             _ => 0,
@@ -648,8 +662,74 @@ struct System {
 
 impl System {
     unsafe fn solve<T: Element>(self, ctx: *mut CallCtx) -> i64 {
-        let part = |data: *mut u8, row: isize| Part { data: data.cast::<T>(), row: row / size_of::<T>() as isize, column: 1 };
+        let part =
+            |data: *mut u8, row: isize| Part { data: data.cast::<T>(), row: row / size_of::<T>() as isize, column: 1 };
         // SAFETY: the caller's.
         unsafe { solve(ctx, part(self.a, self.a_row), self.n, part(self.b, self.b_row), self.columns) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Well-conditioned numbers without any order.
+    fn numbers(count: usize) -> Vec<f64> {
+        let mut seed = 1u64;
+        let next = |_| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 40) as f64 / (1u64 << 24) as f64 - 0.5
+        };
+        (0..count).map(next).collect()
+    }
+
+    #[test]
+    fn solutions_solve_and_factors_multiply() {
+        for n in [1, 7, 8, 24, 25, 33, 100, 260] {
+            let mut a = numbers(n * n);
+            (0..n).for_each(|i| a[i * n + (i + 1) % n] += 4.0);
+            for columns in [1, 3, 70] {
+                let b = numbers(n * columns);
+                let (mut lu, mut x) = (a.clone(), b.clone());
+                let words = [
+                    lu.as_mut_ptr().expose_provenance() as u64,
+                    x.as_mut_ptr().expose_provenance() as u64,
+                    n as u64,
+                    columns as u64,
+                    8 * n as u64,
+                    8 * columns as u64,
+                ];
+                // SAFETY: matrices in rows; no call, and so no threads.
+                let sign = unsafe { solve_in_place(std::ptr::null_mut(), DType::F64 as u64, words.as_ptr()) };
+                assert_ne!(sign, 0);
+                for i in 0..n {
+                    for j in 0..columns {
+                        let sum: f64 = (0..n).map(|k| a[i * n + k] * x[k * columns + j]).sum();
+                        assert!((sum - b[i * columns + j]).abs() < 1e-9);
+                    }
+                }
+            }
+            let mut square: Vec<f64> =
+                (0..n * n).map(|at| (0..n).map(|k| a[at / n * n + k] * a[at % n * n + k]).sum::<f64>()).collect();
+            let expected = square.clone();
+            // SAFETY: as above.
+            let is = unsafe {
+                cholesky_in_place(
+                    std::ptr::null_mut(),
+                    DType::F64 as u64,
+                    square.as_mut_ptr().cast(),
+                    n,
+                    8 * n as isize,
+                )
+            };
+            assert_eq!(is, 1);
+            for i in 0..n {
+                for j in 0..n {
+                    let sum: f64 = (0..n).map(|k| square[i * n + k] * square[j * n + k]).sum();
+                    assert!((sum - expected[i * n + j]).abs() < 1e-9);
+                    assert!(j <= i || square[i * n + j] == 0.0);
+                }
+            }
+        }
     }
 }

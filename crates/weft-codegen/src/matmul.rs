@@ -4,9 +4,14 @@
 //! do not depend on how many threads there are. Integers and bools by a loop over packed blocks.
 
 use crate::matvec::{MatVec, matvec};
+use crate::numbers::{Complex, Number};
 use gemm::{Parallelism, c32, c64};
 use weft_ir::DType;
 
+/// Products of elements up to which nothing is worth preparing.
+const TINY: usize = 512;
+/// Columns of such a product.
+const NARROW: usize = 16;
 /// Columns of a packed block.
 const COLUMNS: usize = 256;
 /// Rows of a packed block.
@@ -36,7 +41,9 @@ impl Matrices {
     fn with_vector(&self) -> Option<MatVec> {
         let columns = self.k;
         if self.n == 1 {
-            let &Matrices { to, a, b: x, m: rows, to_row: to_step, a_row: row, a_column: column, b_row: x_step, .. } = self;
+            let &Matrices {
+                to, a, b: x, m: rows, to_row: to_step, a_row: row, a_column: column, b_row: x_step, ..
+            } = self;
             return Some(MatVec { to, to_step, a, rows, columns, row, column, x, x_step });
         }
         let &Matrices { to, b: a, a: x, n: rows, to_column: to_step, .. } = self;
@@ -60,7 +67,12 @@ pub(crate) unsafe extern "C" fn matmul(dtype: u64, words: *const u64) {
         // SAFETY: the caller's.
         return unsafe { matvec(dtype, product) };
     }
+    let few = matrices.n <= NARROW && matrices.m * matrices.n * matrices.k <= TINY;
     match dtype {
+        DType::F32 if few => tiny::<f32>(&matrices),
+        DType::F64 if few => tiny::<f64>(&matrices),
+        DType::C64 if few => tiny::<Complex<f32>>(&matrices),
+        DType::C128 if few => tiny::<Complex<f64>>(&matrices),
         DType::F32 => floats::<f32>(&matrices, 0.0, 1.0),
         DType::F64 => floats::<f64>(&matrices, 0.0, 1.0),
         DType::C64 => floats::<c32>(&matrices, c32::new(0.0, 0.0), c32::new(1.0, 0.0)),
@@ -158,6 +170,39 @@ fn floats<T: Copy + 'static>(matrices: &Matrices, zero: T, one: T) {
             false,
             Parallelism::None,
         );
+    }
+}
+
+/// Row by row, without any preparation.
+fn tiny<T: Number>(matrices: &Matrices) {
+    match matrices.b_column == size_of::<T>() as isize {
+        true => rows::<T>(matrices, |row, j| row.cast::<T>().wrapping_add(j)),
+        false => rows::<T>(matrices, |row, j| row.wrapping_offset(j as isize * matrices.b_column).cast::<T>()),
+    }
+}
+
+/// `at` says where an element of a row of `b` is.
+#[inline(always)]
+fn rows<T: Number>(matrices: &Matrices, at: impl Fn(*const u8, usize) -> *const T) {
+    let &Matrices { to, a, b, m, n, k, to_row, to_column, a_row, a_column, b_row, .. } = matrices;
+    let mut sums = [T::ZERO; NARROW];
+    let sums = &mut sums[..n];
+    for i in 0..m as isize {
+        sums.fill(T::ZERO);
+        for l in 0..k as isize {
+            // SAFETY: elements of the factors.
+            unsafe {
+                let factor = a.offset(i * a_row + l * a_column).cast::<T>().read_unaligned();
+                let row = b.offset(l * b_row);
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.plus_product::<false>(factor, at(row, j).read_unaligned());
+                }
+            }
+        }
+        for (j, &sum) in sums.iter().enumerate() {
+            // SAFETY: an element of the product.
+            unsafe { to.offset(i * to_row + j as isize * to_column).cast::<T>().write_unaligned(sum) };
+        }
     }
 }
 

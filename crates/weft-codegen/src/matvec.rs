@@ -248,7 +248,8 @@ unsafe fn by_columns<T: Number, const FUSED: bool>(p: &MatVec, at: &impl Fn(*con
 }
 
 /// The sum of the products of two vectors of `n` elements, written to `to`. Steps are in bytes.
-pub(crate) type Dot = unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
+pub(crate) type Dot =
+    unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
 
 /// What compiled code calls for vectors of a dtype, on this processor.
 pub(crate) fn dot(dtype: DType) -> Option<Dot> {
@@ -332,5 +333,78 @@ unsafe fn flipped<T: Number, const FUSED: bool, const WIDE: bool>(n: usize, a: S
         let (sum, done) = T::flipped::<FUSED, WIDE>(n, a.data.cast(), b.data.cast());
         let rest = |x: Strided| Strided { data: x.data.offset(done as isize * x.step), step: x.step };
         sum.plus(strided::<T, FUSED>(n - done, rest(a), rest(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every order of axes, forwards and backwards, is the same sum.
+    #[test]
+    fn any_steps_and_sizes() {
+        for (rows, columns) in [(1, 1), (3, 5), (4, 16), (7, 33), (70, 67), (2100, 9)] {
+            let a: Vec<f64> = (0..rows * columns).map(|i| (i % 17) as f64 - 8.0).collect();
+            let x: Vec<f64> = (0..columns).map(|i| (i % 5) as f64 - 2.0).collect();
+            let expected: Vec<f64> = (0..rows).map(|i| (0..columns).map(|j| a[i * columns + j] * x[j]).sum()).collect();
+            let other: Vec<f64> = (0..rows * columns).map(|i| a[i % rows * columns + i / rows]).collect();
+            for (data, row, column) in [(&a, 8 * columns as isize, 8), (&other, 8, 8 * rows as isize)] {
+                for (flip_rows, flip_columns) in [(false, false), (true, false), (false, true), (true, true)] {
+                    let mut to = vec![f64::NAN; rows];
+                    let (mut from, mut vector, mut steps) =
+                        (data.as_ptr().cast::<u8>(), x.as_ptr().cast::<u8>(), [row, column, 8]);
+                    if flip_columns {
+                        // The vector backwards too, so that the sum stays.
+                        from = from.wrapping_offset((columns as isize - 1) * column);
+                        vector = vector.wrapping_offset((columns as isize - 1) * 8);
+                        steps = [row, -column, -8];
+                    }
+                    if flip_rows {
+                        from = from.wrapping_offset((rows as isize - 1) * row);
+                        steps[0] = -row;
+                    }
+                    let product = MatVec {
+                        to: to.as_mut_ptr().cast(),
+                        to_step: 8,
+                        a: from,
+                        rows,
+                        columns,
+                        row: steps[0],
+                        column: steps[1],
+                        x: vector,
+                        x_step: steps[2],
+                    };
+                    // SAFETY: all of it is in the vectors above.
+                    unsafe { matvec(DType::F64, product) };
+                    if flip_rows {
+                        to.reverse();
+                    }
+                    assert_eq!(to, expected);
+                }
+            }
+        }
+    }
+
+    /// On every kind of processor, the same small whole numbers.
+    #[test]
+    fn vectors_on_any_processor() {
+        for n in [0, 1, 3, 4, 7, 8, 31, 32, 33, 100] {
+            let a: Vec<f32> = (0..n).map(|i| (i % 7) as f32 - 3.0).collect();
+            let b: Vec<f32> = (0..n).map(|i| (i % 11) as f32 - 5.0).collect();
+            let last = b.as_ptr().wrapping_add(n).wrapping_sub(1).cast::<u8>();
+            let straight: f32 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
+            let turned: f32 = a.iter().zip(b.iter().rev()).map(|(x, y)| x * y).sum();
+            let Some(best) = dot(DType::F32) else { continue };
+            for routine in [best, dot_anywhere::<f32>] {
+                let mut sums = [f32::NAN; 2];
+                let (to, from) = (sums.as_mut_ptr().cast::<u8>(), a.as_ptr().cast());
+                // SAFETY: all of it is in the vectors above.
+                unsafe {
+                    routine(from, b.as_ptr().cast(), n, 4, 4, to);
+                    routine(from, last, n, 4, -4, to.add(4));
+                }
+                assert_eq!(sums, [straight, turned]);
+            }
+        }
     }
 }

@@ -68,7 +68,9 @@ macro_rules! plain {
 plain!(f32, f64);
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use std::arch::x86_64::{__m256 as Singles, __m256d as Doubles, __m512 as WideSingles, __m512d as WideDoubles};
+pub(crate) use std::arch::x86_64::{
+    __m256 as Singles, __m256d as Doubles, __m512 as WideSingles, __m512d as WideDoubles,
+};
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Singles = Four<f32>;
 #[cfg(not(target_arch = "x86_64"))]
@@ -176,6 +178,8 @@ mod x86 {
 ///
 /// # Safety
 /// As for [`Vector`]: all have `n` floats.
+// Two arrays are indexed at a time.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub(crate) unsafe fn real_sums<V: Vector, const ROWS: usize, const DEPTH: usize>(
     n: usize,
@@ -250,6 +254,7 @@ pub(crate) unsafe fn flipped_sum<V: Vector, const DEPTH: usize>(
 ///
 /// # Safety
 /// As for [`real_sums`].
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub(crate) unsafe fn complex_sums<V: Vector, const ROWS: usize, const DEPTH: usize>(
     n: usize,

@@ -590,6 +590,27 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::MemCholesky | Op::MemSolve => {
+                let word = |i: usize| self.operand(id, i).and_then(Value::int);
+                let matrix = |p: Pointer, shape: [i64; 2], row: i64| Array {
+                    strides: vec![row, p.dtype.size() as i64],
+                    memory: p.memory,
+                    offset: p.offset,
+                    dtype: p.dtype,
+                    shape: shape.to_vec(),
+                };
+                let outcome = if data.op == Op::MemCholesky {
+                    let n = word(1)?;
+                    let a = matrix(pointer(0)?, [n, n], word(2)?);
+                    crate::linalg::cholesky(&a, &a)?
+                } else {
+                    let n = word(2)?;
+                    let a = matrix(pointer(0)?, [n, n], word(4)?);
+                    let b = matrix(pointer(1)?, [n, word(3)?], word(5)?);
+                    crate::linalg::solve(&a, &b, [&a, &b])?
+                };
+                vec![Value::Scalar(Scalar::i64(outcome))]
+            }
             Op::MemDot => {
                 let (a, b) = (pointer(0)?, pointer(1)?);
                 let word = |i: usize| self.operand(id, i).and_then(Value::int);

@@ -19,6 +19,7 @@
 pub mod array;
 pub mod complex;
 pub mod exec;
+mod linalg;
 pub mod list;
 mod math;
 mod nt;

@@ -223,6 +223,18 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::NtCholesky => {
+                let a = self.operand(id, 0)?.array()?;
+                let to = Array::fresh(&a.shape, a.dtype, Layout::C);
+                let outcome = crate::linalg::cholesky(a, &to)?;
+                vec![Value::Array(to), Value::Scalar(Scalar::i64(outcome))]
+            }
+            Op::NtSolve => {
+                let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+                let to = [a, b].map(|x| Array::fresh(&x.shape, x.dtype, Layout::C));
+                let sign = crate::linalg::solve(a, b, [&to[0], &to[1]])?;
+                to.into_iter().map(Value::Array).chain([Value::Scalar(Scalar::i64(sign))]).collect()
+            }
             Op::NtDot => {
                 let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
                 if a.shape != b.shape {

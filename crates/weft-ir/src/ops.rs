@@ -330,6 +330,12 @@ ops! {
     NtMatmul "nt.matmul": 2 -> 1, regions 0, reads fresh;
     /// The sum of the products of two vectors of one dtype and size.
     NtDot "nt.dot": 2 -> 1, regions 0, reads;
+    /// The lower Cholesky factor of a matrix, of which the upper half is not read; and 1, or 0 where it has none.
+    NtCholesky "nt.cholesky": 1 -> 2, regions 0, reads fresh;
+    /// The solution of a system: operands are the matrix and the right sides, as columns. Results are the triangular factors of
+    /// the matrix (whose lower one has ones on its diagonal, which are not there), the solutions, and the sign of the exchanges of
+    /// rows, 0 where the matrix is singular: then the others are not defined.
+    NtSolve "nt.solve": 2 -> 3, regions 0, reads fresh;
 
     // ---- list: lists, whose items are rows of run-time values --------------------------------
     /// A new list without items.
@@ -449,6 +455,11 @@ ops! {
     /// The sum of the products of two vectors: operands are their elements, how many there are, and of both the bytes from one
     /// element to the next.
     MemDot "mem.dot": 5 -> 1, regions 0, reads;
+    /// `nt.cholesky` in place: operands are the matrix, whose rows are neighbours, its size, and the bytes from row to row.
+    MemCholesky "mem.cholesky": 3 -> 1, regions 0, reads writes;
+    /// `nt.solve` in place: operands are the matrix and the right sides, whose rows are neighbours, the size, how many columns the
+    /// right sides have, and of both the bytes from row to row.
+    MemSolve "mem.solve": 6 -> 1, regions 0, reads writes;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

@@ -122,6 +122,8 @@ pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
                         | Op::MemCopy { .. }
                         | Op::MemMatmul
                         | Op::MemDot
+                        | Op::MemCholesky
+                        | Op::MemSolve
                         | Op::MemAlloc { .. }
                         | Op::MemZero
                         | Op::MemList { .. }
@@ -228,7 +230,9 @@ impl Fused<'_> {
                     goes_into = Some(data.span);
                 }
                 Op::NtCopy => self.copy(id, turns),
-                Op::NtAlloc { .. } | Op::NtMatmul | Op::NtCompress => self.allocates(data.results[0], data.span, turns),
+                Op::NtAlloc { .. } | Op::NtMatmul | Op::NtCompress | Op::NtCholesky => {
+                    self.allocates(data.results[0], data.span, turns);
+                }
                 Op::NtReduce { .. } => self.reduce(id, turns),
                 Op::NtIndex { .. } => self.index(id, turns),
                 Op::NtLoad { .. } | Op::NtStore { .. } => self.access(id),
@@ -384,7 +388,10 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 // A routine takes a block at a time; how many items that are, it says itself.
                 let mut blocks = false;
                 f.walk_region(data.regions[0], &mut |inner| {
-                    blocks |= matches!(f.op(inner).op, Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemDot);
+                    blocks |= matches!(
+                        f.op(inner).op,
+                        Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemDot
+                    );
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = match blocks {

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from weft.lib import prim
 from weft.lib.prim import overload
-from weft.lib.products import product
+from weft.lib.products import check_joined, joined, product, rows_of
 from weft.lib.reductions import as_array
 
 
@@ -21,6 +21,11 @@ def inexact(kind):
     return kind
 
 
+def calculated(x, kind):
+    """In the precision in which NumPy calculates results of this dtype: in doubles, and only the result is rounded."""
+    return prim.as_dtype(x, prim.dtype(complex if prim.is_kind(kind, "c") else float))
+
+
 def check_square(a):
     if a.ndim < 2:
         raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
@@ -28,55 +33,16 @@ def check_square(a):
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
 
 
-def only_matrix(a):
-    if a.ndim > 2:
-        prim.refuse("linear algebra of stacks of matrices is not supported yet", "call it for each matrix in a loop")
+def matrices(a):
+    """A stack of matrices along one axis."""
+    return prim.reshape(a, (rows_of(a.shape[:-2]),) + a.shape[-2:])
 
 
-def eliminate(a, b):
-    """Turns `a` into its upper factor, and `b` along; gives the sign of the exchanges, or 0 where `a` is singular."""
-    n = a.shape[0]
-    sign = 1
-    for k in range(n):
-        pivot = k
-        largest = abs(a[k, k])
-        for i in range(k + 1, n):
-            if abs(a[i, k]) > largest:
-                largest = abs(a[i, k])
-                pivot = i
-        if largest == 0:
-            return 0
-        if pivot != k:
-            sign = -sign
-            for j in range(k, n):
-                a[k, j], a[pivot, j] = a[pivot, j], a[k, j]
-            for j in range(b.shape[1]):
-                b[k, j], b[pivot, j] = b[pivot, j], b[k, j]
-        for i in range(k + 1, n):
-            factor = a[i, k] / a[k, k]
-            if factor != 0:
-                for j in range(k + 1, n):
-                    a[i, j] -= factor * a[k, j]
-                for j in range(b.shape[1]):
-                    b[i, j] -= factor * b[k, j]
-            a[i, k] = 0
-    return sign
-
-
-def solved(a, b):
-    """`b` becomes the solution; `a` is used up."""
-    n = a.shape[0]
-    if eliminate(a, b) == 0:
+def solution(a, b):
+    factors, result, sign = prim.solve(a, b)
+    if sign == 0:
         raise np.linalg.LinAlgError("Singular matrix")
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            factor = a[i, k]
-            for j in range(b.shape[1]):
-                b[i, j] -= factor * b[k, j]
-        divisor = a[i, i]
-        for j in range(b.shape[1]):
-            b[i, j] = b[i, j] / divisor
-    return b
+    return result
 
 
 @overload(np.linalg.solve)
@@ -84,38 +50,93 @@ def solve(a, b):
     x = as_array(a)
     y = as_array(b)
     check_square(x)
-    only_matrix(x)
-    kind = inexact(prim.promote_dtypes(prim.dtype_of(x), prim.dtype_of(y)))
-    if x.shape[0] != y.shape[0]:
+    kind = prim.promote_dtypes(inexact(prim.dtype_of(x)), inexact(prim.dtype_of(y)))
+    left = calculated(x, kind)
+    right = calculated(y, kind)
+    n = x.shape[-1]
+    if y.ndim == 1:
+        if y.shape[0] != n:
+            raise ValueError(
+                "solve1: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (m,m),(m)->(m) "
+                f"(size {y.shape[0]} is different from {n})"
+            )
+        if x.ndim == 2:
+            return prim.as_dtype(solution(left, right[:, None])[:, 0], kind)
+        stack = matrices(left)
+        result = prim.empty((stack.shape[0], n), kind)
+        for i in range(stack.shape[0]):
+            result[i] = solution(stack[i], right[:, None])[:, 0]
+        return prim.reshape(result, x.shape[:-1])
+    if y.shape[-2] != n:
         raise ValueError(
             "solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (m,m),(m,n)->(m,n) "
-            f"(size {y.shape[0]} is different from {x.shape[0]})"
+            f"(size {y.shape[-2]} is different from {n})"
         )
-    left = prim.copy(prim.as_dtype(x, kind))
-    if y.ndim == 1:
-        return solved(left, prim.copy(prim.as_dtype(y, kind))[:, None])[:, 0]
-    return solved(left, prim.copy(prim.as_dtype(y, kind)))
+    if x.ndim == 2 and y.ndim == 2:
+        return prim.as_dtype(solution(left, right), kind)
+    check_joined(x, y, x.shape[:-2], y.shape[:-2])
+    outer = joined(x.shape[:-2], y.shape[:-2])
+    stack = matrices(prim.broadcast_to(left, outer + x.shape[-2:]))
+    sides = matrices(prim.broadcast_to(right, outer + y.shape[-2:]))
+    result = prim.empty(sides.shape, kind)
+    for i in range(stack.shape[0]):
+        result[i] = solution(stack[i], sides[i])
+    return prim.reshape(result, outer + y.shape[-2:])
 
 
 @overload(np.linalg.inv)
 def inv(a):
     x = as_array(a)
     check_square(x)
-    only_matrix(x)
     kind = inexact(prim.dtype_of(x))
-    return solved(prim.copy(prim.as_dtype(x, kind)), np.eye(x.shape[0], dtype=kind))
+    source = calculated(x, kind)
+    unit = np.eye(x.shape[-1], dtype=prim.dtype_of(source))
+    if x.ndim == 2:
+        return prim.as_dtype(solution(source, unit), kind)
+    stack = matrices(source)
+    result = prim.empty(stack.shape, kind)
+    for i in range(stack.shape[0]):
+        result[i] = solution(stack[i], unit)
+    return prim.reshape(result, x.shape)
+
+
+def determinant(a):
+    factors, _, sign = prim.solve(a, a[:, :0])
+    result = prim.as_dtype(sign, prim.dtype_of(a))
+    if sign == 0:
+        return result
+    for i in range(a.shape[0]):
+        result = result * factors[i, i]
+    if result != 0 and np.isfinite(result):
+        return result
+    # Beyond the range of numbers on the way, but perhaps not at the end.
+    unit = prim.as_dtype(sign, prim.dtype_of(a))
+    logarithm = 0.0
+    for i in range(a.shape[0]):
+        size = np.abs(factors[i, i])
+        unit = unit * (factors[i, i] / size)
+        logarithm += np.log(size)
+    return unit * np.exp(logarithm)
 
 
 @overload(np.linalg.det)
 def det(a):
     x = as_array(a)
     check_square(x)
-    only_matrix(x)
-    left = prim.copy(prim.as_dtype(x, inexact(prim.dtype_of(x))))
-    sign = eliminate(left, left[:, :0])
-    result = prim.as_dtype(sign, prim.dtype_of(left))
-    for i in range(left.shape[0]):
-        result = result * left[i, i]
+    kind = inexact(prim.dtype_of(x))
+    if x.ndim == 2:
+        return prim.as_dtype(determinant(calculated(x, kind)), kind)
+    stack = matrices(calculated(x, kind))
+    result = prim.empty(stack.shape[:1], kind)
+    for i in range(stack.shape[0]):
+        result[i] = determinant(stack[i])
+    return prim.reshape(result, x.shape[:-2])
+
+
+def factor(a):
+    result, is_positive = prim.cholesky(a)
+    if is_positive == 0:
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
     return result
 
 
@@ -123,24 +144,19 @@ def det(a):
 def cholesky(a, /, *, upper=False):
     x = as_array(a)
     check_square(x)
-    only_matrix(x)
+    if upper:
+        x = np.conjugate(prim.swap(x, -1, -2))
     kind = inexact(prim.dtype_of(x))
+    if x.ndim == 2:
+        result = prim.as_dtype(factor(calculated(x, kind)), kind)
+    else:
+        stack = matrices(calculated(x, kind))
+        factors = prim.empty(stack.shape, kind)
+        for i in range(stack.shape[0]):
+            factors[i] = factor(stack[i])
+        result = prim.reshape(factors, x.shape)
     if upper:
-        x = np.conjugate(prim.permute(x, None))
-    source = prim.as_dtype(x, kind)
-    n = x.shape[0]
-    result = prim.zeros((n, n), kind)
-    for j in range(n):
-        row = result[j, :j]
-        rest = (source[j, j] - product(row, np.conjugate(row))).real
-        if not rest > 0:
-            raise np.linalg.LinAlgError("Matrix is not positive definite")
-        root = np.sqrt(rest)
-        result[j, j] = root
-        for i in range(j + 1, n):
-            result[i, j] = (source[i, j] - product(result[i, :j], np.conjugate(row))) / root
-    if upper:
-        return np.conjugate(prim.permute(result, None))
+        return np.conjugate(prim.swap(result, -1, -2))
     return result
 
 

@@ -426,6 +426,17 @@ def dot(x: Any, y: Any) -> Any:
     _only_compiled("dot")
 
 
+def cholesky(a: Any) -> Any:
+    """The lower Cholesky factor of a matrix of floats, and 1, or 0 where it has none."""
+    _only_compiled("cholesky")
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The triangular factors of `a`, the solution of `a x = b` for the columns of `b`, and the sign of the exchanges of rows, 0
+    where `a` is singular. Both are matrices of floats of one dtype."""
+    _only_compiled("solve")
+
+
 def count(x: Any, axis: Any) -> Any:
     """How many elements a reduction of these axes combines."""
     _only_compiled("count")

@@ -1,7 +1,7 @@
 //! `mem.load` and `mem.store`: elements behind a pointer.
 
 use weft_ir::attr::{Fold, Unit};
-use weft_ir::{DType, OpData, Type as IrType, ValueId};
+use weft_ir::{DType, Op, OpData, Type as IrType, ValueId};
 
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
@@ -159,6 +159,37 @@ impl Lowering<'_, '_> {
         self.b.call(ty, f, &args);
         let v = types::load_element(&self.b, d, to, d.size() as u32, &mut |_| {});
         self.define(data, 0, v);
+        Ok(())
+    }
+
+    /// `mem.cholesky` and `mem.solve`.
+    pub(crate) fn linalg(&mut self, data: &OpData) -> Result<()> {
+        let &IrType::Mem(d, _) = self.ir_type(data.operands[0]) else {
+            return Err(malformed("linear algebra needs a pointer", data.span));
+        };
+        if !matches!(d, DType::F64 | DType::C128) {
+            return Err(malformed("linear algebra that there is no routine for", data.span));
+        }
+        let ctx = self.context(data.span)?;
+        let operands = self.operands(data)?;
+        let cx = self.b.context;
+        let mut args = vec![ctx, self.b.i64(d as u64)];
+        let name = match data.op {
+            Op::MemCholesky => {
+                args.extend(operands);
+                "weft_cholesky"
+            }
+            _ => {
+                args.push(self.words(&operands));
+                "weft_solve"
+            }
+        };
+        let types: Vec<_> = args.iter().map(|&v| self.b.type_of(v)).collect();
+        let ty = cx.function(cx.int(64), &types);
+        let f = self.unit.module.find(name);
+        let f = f.unwrap_or_else(|| self.unit.module.function(name, ty, Linkage::External));
+        let outcome = self.b.call(ty, f, &args);
+        self.define(data, 0, outcome);
         Ok(())
     }
 

@@ -223,6 +223,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemCompress { back } => self.compress(data, *back)?,
             Op::MemMatmul => self.matmul(data)?,
             Op::MemDot => self.dot(data)?,
+            Op::MemCholesky | Op::MemSolve => self.linalg(data)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,
             Op::Checked { op, site } => self.checked(data, *op, *site)?,
             Op::Math { .. } => {

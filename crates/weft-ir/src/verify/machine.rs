@@ -212,6 +212,18 @@ impl Rule<'_> {
                 let words = self.data.operands[3..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "a number or step is no i64")
             }
+            Op::MemCholesky => {
+                pointer(self.operand(0))?;
+                let words = self.data.operands[1..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words && *self.result(0) == Type::I64, "a number or step is no i64")
+            }
+            Op::MemSolve => {
+                let (a, _) = pointer(self.operand(0))?;
+                let (b, _) = pointer(self.operand(1))?;
+                self.ensure(10, a == b, "the matrices are of different dtypes")?;
+                let words = self.data.operands[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words && *self.result(0) == Type::I64, "a number or step is no i64")
+            }
             Op::MemDot => {
                 let (a, _) = pointer(self.operand(0))?;
                 let (b, _) = pointer(self.operand(1))?;

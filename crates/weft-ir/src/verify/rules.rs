@@ -4,7 +4,7 @@ use super::{Checked, VerifyError, broken, broken_func};
 use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 use crate::ops::Op;
 use crate::site::Site;
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, Layout, TensorType, Type};
 
 pub(super) fn check(m: &Module, f: &Func) -> Checked {
     let mut ring = Ring { m, f, bound: vec![], rank: None, item: false, around: vec![] };
@@ -445,6 +445,24 @@ impl<'f> Rule<'f> {
                     && a.dims[outer] == to.dims[outer]
                     && b.dims[rank - 1] == to.dims[rank - 1];
                 self.ensure(14, fits, "the result's sizes are not those of the factors")
+            }
+            NtCholesky => {
+                let a = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                let fits = a.rank() == 2 && a.dims == to.dims && a.dtype == to.dtype;
+                self.ensure(14, fits, "the factor is not of the matrix's type")?;
+                self.ensure(14, to.layout == Layout::C, "the factor is not C-ordered")?;
+                self.ensure(14, *self.result(1) == Type::I64, "the outcome is no i64")
+            }
+            NtSolve => {
+                for k in 0..2 {
+                    let from = self.tensor(14, self.operand(k))?;
+                    let to = self.tensor(14, self.result(k))?;
+                    let fits = from.rank() == 2 && from.dims == to.dims && from.dtype == to.dtype;
+                    self.ensure(14, fits, "results are not of the operands' types")?;
+                    self.ensure(14, to.layout == Layout::C, "a result is not C-ordered")?;
+                }
+                self.ensure(14, *self.result(2) == Type::I64, "the sign is no i64")
             }
             NtDot => {
                 let a = self.tensor(14, self.operand(0))?;

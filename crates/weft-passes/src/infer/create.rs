@@ -62,6 +62,8 @@ impl Infer<'_> {
             }
             ("matmul", [x, y]) => self.matrix_product(x, y),
             ("dot", [x, y]) => self.vector_product(x, y),
+            ("cholesky", [x]) => self.in_place(Op::NtCholesky, &[x]),
+            ("solve", [x, y]) => self.in_place(Op::NtSolve, &[x, y]),
             ("real_dtype", [x]) => self.dtype_argument(x).map(|d| {
                 Self::dtype_abs(match d {
                     DType::C64 => DType::F32,

@@ -101,6 +101,21 @@ impl Infer<'_> {
         Ok(Abs::Value(self.emit(Op::NtDot, &[a, b], Type::Num(dtype))))
     }
 
+    /// `prim.cholesky(x)`, `prim.solve(x, y)`: of matrices of one dtype, whose sizes are known to fit. What becomes of each of them,
+    /// and the outcome.
+    pub(super) fn in_place(&mut self, op: Op, matrices: &[&Abs]) -> Result<Abs, Diagnostic> {
+        let (mut operands, mut types) = (vec![], vec![]);
+        for x in matrices {
+            let Some(t) = self.as_tensor(x) else { return Err(self.internal("a factor of no array")) };
+            let Some(ty) = self.tensor(t) else { return Err(self.internal("no array")) };
+            types.push(Type::tensor(TensorType::fresh(ty.dims.clone(), ty.dtype, ty.place.clone())));
+            operands.push(t);
+        }
+        types.push(Type::I64);
+        let id = self.builder().op(op, &operands, &types, &[]);
+        Ok(Abs::Tuple(self.out.op(id).results.iter().copied().map(Abs::Value).collect()))
+    }
+
     /// How many elements a reduction of these axes combines, as a Python int.
     pub(super) fn reduced_count(&mut self, x: &Abs, axis: &Abs) -> Result<Abs, Diagnostic> {
         let Some(t) = self.as_tensor(x) else { return Ok(Abs::Const(Const::Int(1))) };

@@ -10,7 +10,7 @@ use weft_ir::{Dim, Op, OpId, Place, Type, ValueId};
 
 /// Of a product of matrices: about how many tiles along an axis, and least and most rows and columns of one.
 const PARTS: i64 = 4;
-const LEAST: i64 = 64;
+const LEAST: [i64; 2] = [128, 64];
 const MOST: i64 = 512;
 /// Of a product with a vector: how many tiles, and the fewest elements of one where a matrix is read by columns.
 const VECTOR_PARTS: i64 = 16;
@@ -76,7 +76,7 @@ impl Lower<'_> {
         [0, 1].map(|axis| {
             let part = self.part(p.to.sizes[p.outer + axis], PARTS);
             let mut at = self.r.b();
-            let (least, most) = (at.i64(LEAST), at.i64(MOST));
+            let (least, most) = (at.i64(LEAST[axis]), at.i64(MOST));
             let part = at.value(Op::Max, &[part, least], Type::I64);
             at.value(Op::Min, &[part, most], Type::I64)
         })

@@ -23,6 +23,7 @@ mod dot;
 mod elementwise;
 mod flow;
 mod kernel;
+mod linalg;
 mod list;
 mod masks;
 mod matmul;
@@ -185,6 +186,8 @@ impl<'s> Lower<'s> {
             Op::NtPut => self.put(id)?,
             Op::NtMatmul => self.matmul(id)?,
             Op::NtDot => self.dot(id)?,
+            Op::NtCholesky => self.cholesky(id)?,
+            Op::NtSolve => self.solve(id)?,
             Op::NtDim { dim } => {
                 let size = self.array(data.operands[0]).sizes[dim as usize];
                 self.r.set(data.results[0], size);
