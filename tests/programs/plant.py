@@ -55,7 +55,12 @@ def sources() -> dict[str, bytes]:
 
 def build() -> None:
     """Builds the copy; only what changed, from the second time on."""
-    for name, content in sources().items():
+    files = sources()
+    library = TREE / "python" / "weft" / "_core.abi3.so"
+    for path in TREE.rglob("*"):
+        if path.is_file() and path != library and str(path.relative_to(TREE)) not in files:
+            path.unlink()
+    for name, content in files.items():
         path = TREE / name
         if not path.exists() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +69,7 @@ def build() -> None:
     if not target.exists() and (ROOT / "target" / "release").exists():
         # What the crates of the project depend on need not be built again.
         shutil.copytree(ROOT / "target" / "release", target / "release", symlinks=True)
-    command = ["cargo", "build", "--release", "--workspace", "--message-format=json"]
+    command = ["cargo", "build", "--release", "--package", "weft-python", "--message-format=json"]
     env = os.environ | {"CARGO_TARGET_DIR": str(target)}
     done = subprocess.run(command, cwd=TREE, env=env, stdout=subprocess.PIPE, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
@@ -73,10 +78,10 @@ def build() -> None:
         said = [m["message"] for m in messages if m["reason"] == "compiler-message"]
         sys.exit("".join(m["rendered"] for m in said if m["level"] == "error"))
     made = (m for m in messages if m["reason"] == "compiler-artifact" and "cdylib" in m["target"]["crate_types"])
-    library = next(name for m in made for name in m["filenames"] if name.endswith(".so"))
-    fresh = TREE / "python" / "weft" / "_core.new"
-    shutil.copy2(library, fresh)
-    os.replace(fresh, TREE / "python" / "weft" / "_core.abi3.so")
+    built = next(name for m in made for name in m["filenames"] if name.endswith(".so"))
+    fresh = library.with_name("_core.new")
+    shutil.copy2(built, fresh)
+    os.replace(fresh, library)
 
 
 def hunt(first: int, count: int, workers: int) -> None:

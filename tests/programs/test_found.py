@@ -603,6 +603,53 @@ FOUND = {
         """,
         [f"a = np.ones(2)\nb = np.ones(5)\nhow = {how}" for how in range(4)],
     ),
+    "a new shape of what may lie in order": (
+        """
+        @njit
+        def f(a, n):
+            if n > 1:
+                a = np.full((n, 5), 54.0)
+            b = a.reshape(-1)
+            b[2] = 0.0
+            c = a[:, 0]
+            d, e = c.reshape(-1, 1), c.reshape(1, -1)
+            d[0, 0] = 7.0
+            e[0, -1] = 8.0
+            g = a[:n, :].reshape(1, -1, 5)
+            g[:, 0] += 1.0
+            return a, b, d, e, g
+        """,
+        [
+            f"a = np.arange(20.0).reshape(4, 5){how}\nn = {n}"
+            for how in ("[::-1]", "", "[::2]", "[:1]", "[::-1][:1]")
+            for n in (1, 4)
+        ],
+    ),
+    "a name that may be unbound is read, and nothing done with it": (
+        """
+        @njit
+        def f(n, d):
+            for i in range(n):
+                best = None if i == 1 else i
+            x = i
+            if n > 1 and best is not None:
+                x += best + 1
+            return x
+        """,
+        ["n = 0\nd = 0", "n = 2\nd = 0", "n = 3\nd = 1"],
+    ),
+    "of two exceptions the one that comes first": (
+        """
+        @njit
+        def f(n, d):
+            for i in range(n):
+                pass
+            if d == 2:
+                i += n // (d - 2)
+            return i, n // d
+        """,
+        ["n = 0\nd = 0", "n = 0\nd = 2", "n = 2\nd = 0", "n = 3\nd = 1"],
+    ),
     "an int that is too large where it is not chosen": (
         """
         @njit

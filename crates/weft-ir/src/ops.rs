@@ -152,6 +152,8 @@ ops! {
     PyGlobal "py.global" { path: String }: 0 -> 1, regions 0, pure;
     /// A local name that no path has assigned yet: using it raises.
     PyUnbound "py.unbound" { name: String }: 0 -> 1, regions 0, pure;
+    /// What a local name holds that not every path has assigned: raises where it is unbound.
+    PyRead "py.read": 1 -> 1, regions 0, may_raise;
     /// `del x`: raises if the name is unbound.
     PyDelete "py.delete": 1 -> 0, regions 0, may_raise;
     /// `x.name`.
@@ -301,7 +303,7 @@ ops! {
     /// repeat, others must agree or `site` is raised with the sizes of operands 1…. If the result's layout has no room for
     /// repeated elements, it is then an array of its own.
     NtExpand "nt.expand" { site: u32 }: (1+) -> 1, regions 0, may_raise;
-    /// A C-ordered array's elements in other sizes, of which there are as many.
+    /// An array's elements in other sizes, of which there are as many. They must lie in C order, whatever the layout says.
     NtReshape "nt.reshape": 1 -> 1, regions 0, pure;
     /// The same array, of which less is known: other symbols, a more general layout, read-only. Only to leave a region or enter a
     /// loop with: the symbols of the result are bound by where it goes.

@@ -42,7 +42,7 @@ mod refuse;
 mod tests;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use weft_diag::{Diagnostic, Span};
@@ -168,6 +168,8 @@ struct Lower<'a, 'f> {
     cells: Names<'a>,
     /// Names of nested functions that stand for themselves inside.
     own: Names<'a>,
+    /// Names that were seen unbound on some path so far.
+    unsure: HashSet<String>,
     /// What is live where `break` and `continue` go.
     exits: Exits<'a>,
     /// The loops and `finally`s that jumps go through, innermost last.
@@ -189,6 +191,7 @@ impl<'a, 'f> Lower<'a, 'f> {
             env: Env::new(),
             cells: captured.cells,
             own: captured.own,
+            unsure: HashSet::new(),
             exits: Exits::default(),
             frames: vec![],
             depth: 0,
@@ -243,7 +246,20 @@ impl<'a, 'f> Lower<'a, 'f> {
         match self.env.get(name) {
             Some(&Slot::Value(value)) => value,
             Some(&Slot::Cell(cell)) => self.value(span, Op::PyGet, &[cell]),
-            None => self.value(span, Op::PyUnbound { name: plain(name).to_string() }, &[]),
+            None => {
+                self.unsure.insert(name.to_owned());
+                self.value(span, Op::PyUnbound { name: plain(name).to_string() }, &[])
+            }
+        }
+    }
+
+    /// What a name holds in an expression: it must be bound there, also if nothing is done with the value.
+    fn read(&mut self, name: &str, span: Span) -> ValueId {
+        let value = self.local(name, span);
+        match self.env.get(name) {
+            Some(Slot::Cell(_)) => value,
+            _ if self.unsure.contains(name) => self.value(span, Op::PyRead, &[value]),
+            _ => value,
         }
     }
 

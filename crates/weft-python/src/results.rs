@@ -263,16 +263,6 @@ fn dims(slots: &[u64]) -> SmallVec<[isize; 16]> {
     slots[2..].iter().map(|&n| n as isize).collect()
 }
 
-/// Whether two arrays of one dtype are one: strides that lead to no second element may be anything.
-fn is_same_array(a: &[u64], b: &[u64]) -> bool {
-    let strides = 2 + (a.len() - 2) / 2;
-    let sizes = &a[2..strides];
-    let counts = |k: usize| sizes[k] > 1 && !sizes.contains(&0);
-    a.len() == b.len()
-        && a[..strides] == b[..strides]
-        && (0..sizes.len()).all(|k| !counts(k) || a[strides + k] == b[strides + k])
-}
-
 impl<'a, 'py> Results<'a, 'py> {
     fn object(&mut self, returns: &Returns, row: &mut Row<'a>) -> PyResult<Bound<'py, PyAny>> {
         match returns {
@@ -331,7 +321,7 @@ impl<'a, 'py> Results<'a, 'py> {
     fn one(&mut self, row: &mut Row<'a>, apart: bool) -> PyResult<Bound<'py, PyAny>> {
         let (ty, mine) = row.take();
         let Some(tensor) = ty.as_tensor() else { return Ok(scalar(self.py, ty, mine)?.into_bound(self.py)) };
-        let same = |m: &&Made<'_, '_>| !apart && m.dtype == tensor.dtype && is_same_array(m.slots, mine);
+        let same = |m: &&Made<'_, '_>| !apart && m.dtype == tensor.dtype && m.slots == mine;
         if let Some(made) = self.made.of(Buffer::owner_of(mine[1])).find(same) {
             return Ok(made.object.clone());
         }
@@ -379,7 +369,7 @@ impl<'a, 'py> Results<'a, 'py> {
             self.fresh.first(owner).into_iter().for_each(|block| block.base = Some(base.clone()));
             if let Some((dtype, whole)) = whole {
                 self.made.push(owner, Made { dtype, slots: whole, object: base.clone() });
-                if is_same_array(whole, slots) && dtype == ty.dtype {
+                if whole == slots && dtype == ty.dtype {
                     return Ok(base);
                 }
             }

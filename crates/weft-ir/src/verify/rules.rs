@@ -372,8 +372,8 @@ impl<'f> Rule<'f> {
             NtReshape => {
                 let from = self.tensor(14, self.operand(0))?;
                 let to = self.tensor(14, self.result(0))?;
-                let fits = from.dtype == to.dtype && [from.layout, to.layout] == [crate::Layout::C; 2];
-                self.ensure(14, fits, "only C-ordered arrays are reshaped")
+                let fits = from.dtype == to.dtype && to.layout == crate::Layout::C;
+                self.ensure(14, fits, "reshaped arrays are C-ordered")
             }
             NtCopy => {
                 let to = self.tensor(14, self.operand(0))?;

@@ -157,8 +157,13 @@ fn narrow(py: Here<'_>, cond: ValueId, holds: bool, env: &mut Env) {
     if !is_none(data.operands[1]) {
         return;
     }
-    let slot = &mut env[data.operands[0].index()];
-    if let Some(Abs::Tagged(Absent::None, _, inner)) = slot {
-        *slot = Some(if absent { Abs::Const(Const::None) } else { (**inner).clone() });
+    let value = data.operands[0];
+    if let Some(Abs::Tagged(Absent::None, _, inner)) = &env[value.index()] {
+        let known = if absent { Abs::Const(Const::None) } else { (**inner).clone() };
+        // What was read to be compared is what the name holds.
+        if let Some(read) = def(value).filter(|data| data.op == Op::PyRead) {
+            env[read.operands[0].index()] = Some(known.clone());
+        }
+        env[value.index()] = Some(known);
     }
 }

@@ -357,7 +357,7 @@ impl Infer<'_> {
         self.attribute(&Abs::Value(t), "size")
     }
 
-    /// `x` in another shape, one size of which may be -1. Arrays that are not C-ordered are copied.
+    /// `x` in another shape, one size of which may be -1. Arrays whose elements do not lie in C order are copied.
     pub(super) fn reshape(&mut self, x: &Abs, shape: &Abs) -> Result<Abs, Diagnostic> {
         let t = self.array_argument(x)?;
         let sizes = match shape {
@@ -406,11 +406,59 @@ impl Infer<'_> {
             }
             _ => self.same_count(&own, &dims, &total, &known, &sizes, &template)?,
         }
-        let source = self.dense(t)?;
-        let ty = self.tensor(source).cloned();
-        let Some(ty) = ty else { return Err(self.internal("a shape of no array")) };
-        let ty = Type::tensor(TensorType { dims, layout: Layout::C, ..ty });
-        Ok(Abs::Value(self.emit(Op::NtReshape, &[source], ty)))
+        let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("a shape of no array")) };
+        let shaped = |ty: TensorType| Type::tensor(TensorType { dims: dims.clone(), layout: Layout::C, ..ty });
+        let known = ty.layout == Layout::C || ty.readonly || ty.place != Place::Host;
+        if known || !matches!(self.door, super::Door::Njit) {
+            let source = self.dense(t)?;
+            let ty = self.tensor(source).cloned().unwrap_or(ty);
+            return Ok(Abs::Value(self.emit(Op::NtReshape, &[source], shaped(ty))));
+        }
+        if let ([_], [k]) = (&ty.dims[..], &non_units(&dims)[..]) {
+            // A line in any direction is the same line with axes of size 1 beside it.
+            let parts = (0..dims.len()).map(|axis| match axis == *k {
+                true => {
+                    Part::Slice(Box::new([Abs::Const(Const::None), Abs::Const(Const::None), Abs::Const(Const::None)]))
+                }
+                false => Part::New,
+            });
+            return Ok(Abs::Value(self.view(t, &parts.collect::<Vec<_>>())?));
+        }
+        let lies_in_order = self.lies_in_order(t, &ty, &total)?;
+        let (shared, copied) = (self.out.new_region(), self.out.new_region());
+        let result = shaped(ty);
+        self.inside(shared, |s| {
+            let v = s.emit(Op::NtReshape, &[t], result.clone());
+            s.effect(Op::Yield, &[v]);
+        });
+        self.inside(copied, |s| -> Result<(), Diagnostic> {
+            let dense = s.dense(t)?;
+            let v = s.emit(Op::NtReshape, &[dense], result.clone());
+            s.effect(Op::Yield, &[v]);
+            Ok(())
+        })?;
+        let op = self.builder().op(Op::ScfIf, &[lies_in_order], &[result], &[shared, copied]);
+        Ok(Abs::Value(self.out.op(op).results[0]))
+    }
+
+    /// Whether the elements of an array lie one after the other, in C order.
+    fn lies_in_order(&mut self, t: ValueId, ty: &TensorType, total: &Abs) -> Result<ValueId, Diagnostic> {
+        let total = self.pyint(total)?;
+        let one = self.constant(Const::Int(1), Type::PYINT);
+        let mut all = self.test(CmpOp::Lt, total, one);
+        let mut so_far = self.constant(Const::Bool(true), Type::PYBOOL);
+        let mut step = self.constant(Const::Int(ty.dtype.size() as i128), Type::PYINT);
+        for k in (0..ty.rank()).rev() {
+            let n = self.size(t, k);
+            let n = self.pyint(&n)?;
+            let stride = self.emit(Op::NtStride { dim: k as u32 }, &[t], Type::PYINT);
+            let (single, fits) = (self.test(CmpOp::Eq, n, one), self.test(CmpOp::Eq, stride, step));
+            let here = self.emit(Op::Or, &[single, fits], Type::PYBOOL);
+            so_far = self.emit(Op::And, &[so_far, here], Type::PYBOOL);
+            step = self.emit(Op::Mul, &[step, n], Type::PYINT);
+        }
+        all = self.emit(Op::Or, &[all, so_far], Type::PYBOOL);
+        Ok(all)
     }
 
     /// The array if it is C-ordered, else a copy that is.
@@ -687,4 +735,9 @@ impl Infer<'_> {
             _ => self.permute(x, &packed),
         }
     }
+}
+
+/// The axes whose size is not known to be 1.
+fn non_units(dims: &[Dim]) -> Vec<usize> {
+    (0..dims.len()).filter(|&k| dims[k] != Dim::Const(1)).collect()
 }

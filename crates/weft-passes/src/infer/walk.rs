@@ -291,6 +291,7 @@ impl Infer<'_> {
             }
             Op::PyEmit => return self.emit_item(&args[0]),
             Op::PyCell { name } => self.at_op(op, |s| s.new_cell(name, &args[0]))?,
+            Op::PyRead => args.swap_remove(0),
             Op::PyGet => self.get_cell(&args[0])?,
             Op::PyTake => self.read_cell(&args[0])?,
             Op::PySet => {

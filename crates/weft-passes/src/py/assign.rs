@@ -87,7 +87,7 @@ impl<'a> Lower<'a, '_> {
         match &target.kind {
             ExprKind::Name { ident, binding: Binding::Free } => return Err(outer_target(target.span, ident)),
             ExprKind::Name { ident, .. } => {
-                let old = self.local(ident, target.span);
+                let old = self.read(ident, target.span);
                 let value = self.expr(value)?;
                 let new = self.value(span, op, &[old, value]);
                 self.set_local(ident, new, span);

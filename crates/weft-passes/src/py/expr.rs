@@ -25,7 +25,7 @@ impl<'a> Lower<'a, '_> {
             ExprKind::Name { ident, binding: Binding::Free } => {
                 Ok(self.value(span, Op::PyGlobal { path: ident.clone() }, &[]))
             }
-            ExprKind::Name { ident, .. } => Ok(self.local(ident, span)),
+            ExprKind::Name { ident, .. } => Ok(self.read(ident, span)),
             ExprKind::Attribute { value, attr, .. } => match global_path(expr) {
                 Some(path) => Ok(self.value(span, Op::PyGlobal { path }, &[])),
                 None => {
