@@ -343,6 +343,6 @@ fn is_alike(ty: &Type, dtype: DType) -> bool {
         DType::Bool => *computed == DType::Bool,
         d if d.is_int() => computed.is_int() && computed.size() >= d.size(),
         d if d.is_float() => computed.is_float() && computed.size() >= d.size(),
-        d => *computed == d,
+        d => computed.is_complex() && computed.size() >= d.size(),
     }
 }
