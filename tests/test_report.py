@@ -411,3 +411,20 @@ def test_a_prange_is_told_from_a_plain_loop():
     total(np.ones(3))
     first, second = texts(total.report(), "parallel")
     assert first.startswith("iterations on several threads from") and second == "in order, on one thread"
+
+
+# spec: G3, N6
+def test_what_a_prange_trusts_and_what_it_accumulates():
+    @weft.njit
+    def f(y, h, p, x):
+        s = 0.0
+        for i in weft.prange(len(x)):
+            y[p[i]] = x[i]
+            h[p[i] % 4] += x[i]
+            s += x[i]
+        return s
+
+    f(np.zeros(3), np.zeros(4), np.arange(3), np.ones(3))
+    *_, trusted, accumulated = texts(f.report(), "parallel")
+    assert trusted.startswith("taken not to store where another iteration does")
+    assert accumulated.startswith("groups of iterations update copies of their own")

@@ -115,7 +115,7 @@ __all__ = [
 ]
 
 
-_SUBMODULES = {"compat", "memory", "program", "tensor", "types", "utils"}
+_SUBMODULES = {"atomic", "compat", "memory", "program", "tensor", "types", "utils"}
 
 
 def __getattr__(name: str) -> Any:

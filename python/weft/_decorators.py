@@ -30,7 +30,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "cache": (True, False),
     "error_model": ("python",),
     "inline": ("auto", "never", "always", None),
-    "debug": (False,),
+    "debug": (False, True),
     "nopython": (True,),
 }
 
@@ -38,7 +38,6 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
 _LATER: dict[str, tuple[Any, ...]] = {
     "fastmath": (True,),
     "error_model": ("numpy",),
-    "debug": (True,),
 }
 
 
@@ -54,9 +53,10 @@ def _check_options(decorator: str, options: dict[str, Any]) -> None:
             if name in ("device", "target", "queue"):
                 hint = ": the place is chosen by the arguments, or by `with weft.device_context(...)` around the call"
             raise TypeError(f"{decorator} has no option {name!r}{hint}")
-        if any(_same(value, choice) for choice in _OPTIONS[name]):
+        later = name == "debug" and value is True and decorator == "weft.kernel"
+        if any(_same(value, choice) for choice in _OPTIONS[name]) and not later:
             continue
-        if any(_same(value, choice) for choice in _LATER.get(name, ())):
+        if later or any(_same(value, choice) for choice in _LATER.get(name, ())):
             raise UnsupportedError(f"{decorator}({name}={value!r}) is not supported yet")
         choices = ", ".join(map(repr, _OPTIONS[name]))
         raise TypeError(f"{decorator}: {name} is one of {choices}, not {value!r}")
@@ -87,8 +87,8 @@ def _make(cls: Any, decorator: str, function: Any, source: str | None, options: 
     plain = _function(decorator, function)
     parameters = _parameters(plain)
     chosen = (options.get("parallel", "auto"), options.get("nogil"), options.get("boundscheck"))
-    wraps = options.get("overflow") == "wrap"
-    made = cls(plain, _source.capture(plain, source), parameters, *chosen, wraps)
+    wraps_debug = (options.get("overflow") == "wrap", options.get("debug", False))
+    made = cls(plain, _source.capture(plain, source), parameters, *chosen, wraps_debug)
     if isinstance(made, _core.Dispatcher):
         made._enable_vectorcall()
     return functools.update_wrapper(made, plain)
@@ -150,7 +150,8 @@ def njit(function: Any = None, /, *, source: str | None = None, **options: Any) 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
     has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`) or a list of them is compiled for at once.
     Options: `parallel="auto"`, `boundscheck=True`, `overflow="raise"` (or `"wrap"`: ints wrap at 64 bits, here and in
-    what is called), `nogil=None`, `cache=True`, `inline`.
+    what is called), `nogil=None`, `cache=True`, `inline`, `debug=False` (`True`: stores that a `prange` takes not to
+    meet are checked).
     """
     _check_options("weft.njit", options)
     if function is None:

@@ -47,7 +47,10 @@ def reduction(*, identity: complex) -> Callable[[F], F]:
 
 
 def set_num_threads(count: int) -> None:
-    """Threads that parallel loops use from now on, the calling one included: `weft.config.num_threads`."""
+    """Threads that parallel loops use from now on, the calling one included: `weft.config.num_threads`.
+
+    It is one number for the whole process, whichever thread sets it.
+    """
     config.num_threads = count
 
 

@@ -175,6 +175,8 @@ LEGAL = {
     "the least and the greatest": "u, v, s, t = x[0], 0, x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    if x[i] > s:\n        s, t = x[i], i\nreturn u, v, s, t",
     "the best alone": "u = 0.0\nfor i in prange(n):\n    if x[i] > u:\n        u = x[i]\nreturn u",
     "a best, and a place set in every iteration": "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    else:\n        v = 0\nreturn u, v",
+    "the best of some": "u, v = -1000.0, -1\nfor i in prange(n):\n    if k[i] > 0 and x[i] > u:\n        u, v = x[i], i\nreturn u, v",
+    "the last best of some": "u, v = -1000.0, -1\nfor i in prange(n):\n    if u <= x[i] and i > 10 and k[i] < 100:\n        u, v = x[i], i\nreturn u, v",
     "the best of none": "u, v = np.float64(0.0), 7\nfor i in prange(0):\n    if x[i] >= u:\n        u, v = x[i], i\nreturn u, v",
     "a function of the user's": "g = 0\nfor i in prange(n):\n    g = gcd(g, abs(int(k[i])) * 6)\nreturn g",
     "a function of the user's, of floats": "g = 0.0\nfor i in prange(n):\n    if x[i] > 0:\n        g = largest(g, x[i])\nreturn g",
@@ -247,6 +249,8 @@ RACY = {
     "a new array for each": ("t = np.zeros(m)\nfor i in prange(n):\n    t = t + a[i]\nreturn t", [4]),
     "rows that are read": ("t = np.zeros(m)\nfor i in prange(n):\n    t += a[i]\n    y[i] = t[0]\nreturn t", [5]),
     "the first that": ("t = -1\nfor i in prange(n):\n    if x[i] > 0:\n        t = i\nreturn t", [3]),
+    "the best or": ("u, v = x[0], 0\nfor i in prange(n):\n    if k[i] > 900 or x[i] > u:\n        u, v = x[i], i\nreturn u, v", [4]),
+    "a comparison that is kept": ("u, v = x[0], False\nfor i in prange(n):\n    t = bool(x[i] > u)\n    if t:\n        u, v = x[i], t\nreturn u, v", [4]),
     "a best that is read": (
         "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    y[i] = u",
         [6],

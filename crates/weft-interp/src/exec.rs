@@ -498,6 +498,14 @@ impl<'m> Frame<'m> {
                 p.memory.store(at, self.operand(id, 0)?.scalar()?)?;
                 vec![]
             }
+            Op::MemAtomic { rmw, unit } => {
+                let p = pointer(0)?;
+                let at = address(&p, self.operand(id, 1)?.int()?, *unit);
+                let (old, v) = (p.memory.load(at, p.dtype)?, self.operand(id, 2)?.scalar()?);
+                let last = self.operand(id, 1 + rmw.values())?.scalar()?;
+                p.memory.store(at, crate::scalar::atomic(*rmw, old, v, last)?)?;
+                vec![Value::Scalar(old)]
+            }
             Op::MemAlloc { .. } => {
                 let bytes = self.operand(id, 0)?.int()?;
                 let bytes = usize::try_from(bytes).map_err(|_| Failure::fault(format!("{bytes} bytes asked for")))?;

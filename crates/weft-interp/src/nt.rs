@@ -261,6 +261,14 @@ impl<'m> Frame<'m> {
                 a.store(&self.index(a, &data.operands[2..], *wrap)?, self.operand(id, 0)?.scalar()?)?;
                 vec![]
             }
+            Op::NtAtomic { rmw, wrap } => {
+                let a = self.operand(id, 0)?.array()?;
+                let at = self.index(a, &data.operands[1 + rmw.values()..], *wrap)?;
+                let (old, v) = (a.load(&at)?, self.operand(id, 1)?.scalar()?);
+                let last = self.operand(id, rmw.values())?.scalar()?;
+                a.store(&at, crate::scalar::atomic(*rmw, old, v, last)?)?;
+                one(old)
+            }
             Op::EnvTransfer { mode } => {
                 let a = self.operand(id, 0)?.array()?;
                 if *mode != Access::Read {

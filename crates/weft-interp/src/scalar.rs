@@ -6,7 +6,7 @@
 use crate::complex::Complex;
 use crate::math::Math;
 use crate::value::Failure;
-use weft_ir::attr::{BinOp, CmpOp, Const};
+use weft_ir::attr::{BinOp, CmpOp, Const, Rmw};
 use weft_ir::{DType, Op, half};
 
 /// A scalar of any dtype, or `None`.
@@ -281,6 +281,22 @@ pub fn binary(op: &Op, a: Scalar, b: Scalar) -> Computed {
 }
 
 /// `arith.truediv`: 128 bits of quotient, of which the last also stands for what is left, round as the whole would.
+/// What an atomic update makes of an element; `last` is its last value.
+pub fn atomic(rmw: Rmw, old: Scalar, v: Scalar, last: Scalar) -> Computed {
+    let op = match rmw {
+        Rmw::Add => Op::Add,
+        Rmw::Sub => Op::Sub,
+        Rmw::Min => Op::Min,
+        Rmw::Max => Op::Max,
+        Rmw::And => Op::And,
+        Rmw::Or => Op::Or,
+        Rmw::Xor => Op::Xor,
+        Rmw::Exchange => return Ok(v),
+        Rmw::Cas => return Ok(if old.to_bits() == v.to_bits() { last } else { old }),
+    };
+    binary(&op, old, v)
+}
+
 fn true_quotient(x: i128, y: i128) -> f64 {
     let (a, b) = (x.unsigned_abs(), y.unsigned_abs());
     let zero = if (x < 0) != (y < 0) { -0.0 } else { 0.0 };

@@ -1,7 +1,7 @@
 //! Attributes: typed fields of ops, each with one text form.
 
 use crate::read::{ReadError, Reader};
-use crate::types::{Dim, Place};
+use crate::types::{DType, Dim, Place};
 use std::fmt::Write;
 
 /// A value that an op's attribute can hold.
@@ -234,6 +234,27 @@ attr_enum! {
 attr_enum! {
     /// What an index of `mem.load` and `mem.store` counts.
     Unit { Element = "element", Byte = "byte" }
+}
+
+attr_enum! {
+    /// How an atomic update changes an element. `cas`: the second value, if the element has the bits of the first.
+    Rmw {
+        Add = "add", Sub = "sub", Min = "min", Max = "max", And = "and", Or = "or", Xor = "xor", Exchange = "exchange",
+        Cas = "cas",
+    }
+}
+
+impl Rmw {
+    /// Values that it takes.
+    pub fn values(self) -> usize {
+        if self == Rmw::Cas { 2 } else { 1 }
+    }
+
+    /// Whether elements of this dtype have it.
+    pub fn fits(self, dtype: DType) -> bool {
+        let bits = matches!(self, Rmw::And | Rmw::Or | Rmw::Xor);
+        dtype.is_int() || !bits && matches!(dtype, DType::F32 | DType::F64)
+    }
 }
 
 attr_enum! {

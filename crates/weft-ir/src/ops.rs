@@ -4,7 +4,7 @@
 //! verifier checks and the reference page (`weft-opt --ops`): they cannot drift. The enum holds
 //! attributes only; operands, results and regions are uniform lists in [`crate::func::OpData`].
 
-use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fold, UnaryOp, Unit};
+use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fold, Rmw, UnaryOp, Unit};
 use crate::math::MathFn;
 use crate::read::{ReadError, Reader};
 use crate::types::{Dim, Place};
@@ -292,6 +292,8 @@ ops! {
     NtLoad "nt.load" { wrap: bool }: (1+) -> 1, regions 0, reads;
     /// Writes one element: value, tensor, i64 indices….
     NtStore "nt.store" { wrap: bool }: (2+) -> 0, regions 0, writes;
+    /// Updates one element so that nothing comes between, and gives what it was: tensor, the values of `rmw`, i64 indices….
+    NtAtomic "nt.atomic" { rmw: Rmw, wrap: bool }: (2+) -> 1, regions 0, reads writes;
     /// The index (i64), counted from the front, if it is one of an axis of operand 1's size; else raises `site` with the
     /// index as written and the size. `wrap`: negative ones count from the end.
     NtIndex "nt.index" { wrap: bool, site: u32 }: 2 -> 1, regions 0, may_raise;
@@ -426,6 +428,8 @@ ops! {
     MemLoad "mem.load" { unit: Unit }: 2 -> 1, regions 0, reads;
     /// Writes an element: value, pointer, index.
     MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes;
+    /// Updates an element so that nothing comes between, and gives what it was: pointer, index, the values of `rmw`.
+    MemAtomic "mem.atomic" { rmw: Rmw, unit: Unit }: (3+) -> 1, regions 0, reads writes;
     /// Fresh memory of so many bytes at a place: results pointer and owner.
     MemAlloc "mem.alloc" { at: Place }: 1 -> 2, regions 0, writes may_raise;
     /// Makes so many bytes (i64) of host memory behind a pointer 0.

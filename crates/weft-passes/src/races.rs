@@ -13,6 +13,7 @@ mod accumulate;
 mod kept;
 mod poly;
 mod private;
+mod shadow;
 pub(crate) mod update;
 
 use crate::canon;
@@ -21,13 +22,14 @@ use poly::{Poly, Symbol};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::{BinOp, CmpOp, Const};
-use weft_ir::{DType, Dim, Func, Op, OpData, OpId, RegionId, ValueId};
+use weft_ir::{DType, Dim, Func, Op, OpData, OpId, RegionId, Site, ValueId};
 
 /// Refuses the races of all `par.blocks` of a function, and takes back the care for negative indices where no proof needs it.
+/// `debug`: what is taken on trust is checked at run time.
 ///
 /// # Errors
 /// Both accesses of a race.
-pub fn run(f: &mut Func) -> Result<(), Diagnostic> {
+pub fn run(f: &mut Func, debug: bool, sites: &mut Vec<Site>) -> Result<(), Diagnostic> {
     let mut loops = vec![];
     f.walk(&mut |id| {
         if matches!(f.op(id).op, Op::ParBlocks { .. }) {
@@ -41,6 +43,10 @@ pub fn run(f: &mut Func) -> Result<(), Diagnostic> {
         let Some(mut check) = Check::of(f, id) else { continue };
         let needs_care = check.run()?;
         let (accumulators, pairs) = (std::mem::take(&mut check.accumulators), check.meetings());
+        let (body, index, promised) = (check.turns.regions[0], check.index, std::mem::take(&mut check.promised));
+        if debug && !promised.is_empty() {
+            shadow::rewrite(f, id, body, index, &promised, sites);
+        }
         let turns = f.op(id).operands[1];
         let is_zero = |v: ValueId| {
             f.ops.iter().any(|o| o.op == Op::Const { value: Const::Int(0) } && o.results.first() == Some(&v))
@@ -55,6 +61,34 @@ pub fn run(f: &mut Func) -> Result<(), Diagnostic> {
         }
     }
     Ok(())
+}
+
+/// What a report tells of a `par.blocks`.
+pub(crate) struct Told {
+    /// Stores that are taken not to meet.
+    pub trusted: Vec<Span>,
+    /// Where arrays are accumulated into.
+    pub accumulated: Vec<Span>,
+}
+
+/// What became of the accesses of blocks that [`run`] has let through.
+pub(crate) fn told(f: &Func, id: OpId) -> Told {
+    let mut told = Told { trusted: vec![], accumulated: vec![] };
+    let Some(mut check) = Check::of(f, id) else { return told };
+    // What groups of blocks have for themselves looks like a race to one that does not know of groups.
+    if check.region(check.turns.regions[0]).is_err() {
+        return told;
+    }
+    let all = std::mem::take(&mut check.accesses);
+    for w in all.iter().filter(|a| a.writes && !a.atomic) {
+        let is_copy = f.region(f.op(id).regions[0]).ops.iter().any(|&op| f.op(op).results.contains(&w.root));
+        if is_copy {
+            told.accumulated.push(w.span);
+        } else if w.scattered && !check.apart(w, w) {
+            told.trusted.push(w.span);
+        }
+    }
+    told
 }
 
 /// The array that an array is a view of, as far as that is written in this function.
@@ -74,7 +108,7 @@ pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
 pub(crate) fn written(data: &OpData) -> Option<ValueId> {
     match data.op {
         Op::NtStore { .. } => Some(data.operands[1]),
-        Op::NtCopy | Op::NtInto | Op::NtPut => Some(data.operands[0]),
+        Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } => Some(data.operands[0]),
         _ => None,
     }
 }
@@ -96,6 +130,8 @@ struct Access {
     root: ValueId,
     axes: Vec<Side>,
     writes: bool,
+    /// Nothing comes between: two such accesses may meet.
+    atomic: bool,
     /// One element, at a place that is computed from what memory holds.
     scattered: bool,
     /// Counts on indices not being negative.
@@ -125,13 +161,21 @@ struct Check<'f> {
     read_anywhere: Option<Span>,
     /// Arrays that the loop only updates.
     accumulators: Vec<Accumulator>,
+    /// Arrays with stores that are taken not to meet.
+    promised: BTreeSet<ValueId>,
 }
 
 impl<'f> Check<'f> {
     fn of(f: &'f Func, id: OpId) -> Option<Check<'f>> {
         let blocks = f.op(id);
-        let ops = &f.region(blocks.regions[0]).ops;
-        let turns = ops.iter().map(|&op| f.op(op)).find(|o| o.op == Op::ScfFor)?;
+        let mut ops = &f.region(blocks.regions[0]).ops;
+        let mut turns = ops.iter().map(|&op| f.op(op)).find(|o| o.op == Op::ScfFor)?;
+        // Where blocks are in groups, each with arrays of its own, the blocks come first.
+        let has_copies = |o: &OpData| o.op == Op::ScfIf && o.results.iter().any(|&v| f.ty(v).as_tensor().is_some());
+        if ops.iter().any(|&op| has_copies(f.op(op))) {
+            ops = &f.region(turns.regions[0]).ops;
+            turns = ops.iter().map(|&op| f.op(op)).find(|o| o.op == Op::ScfFor)?;
+        }
         let index = *f.region(turns.regions[0]).args.first()?;
         let defs = canon::definitions(f);
         let constant = |v: ValueId| match defs[v.index()].map(|id| &f.op(id).op) {
@@ -181,6 +225,7 @@ impl<'f> Check<'f> {
             accesses,
             read_anywhere: None,
             accumulators: vec![],
+            promised: BTreeSet::new(),
         })
     }
 
@@ -195,12 +240,14 @@ impl<'f> Check<'f> {
         let mut accumulated = BTreeSet::new();
         for (k, w) in all.iter().enumerate().filter(|(_, a)| a.writes) {
             for (l, a) in all.iter().enumerate().filter(|(_, a)| a.root == w.root) {
-                if a.writes && l < k || accumulated.contains(&w.root) {
+                if a.writes && l < k || a.atomic && w.atomic || accumulated.contains(&w.root) {
                     continue;
                 }
                 if self.apart(w, a) {
                     care |= w.care || a.care;
-                } else if !(a.writes && (w.scattered || a.scattered) && one_element(w) && one_element(a)) {
+                } else if self.is_promised(w, a) {
+                    self.promised.insert(w.root);
+                } else {
                     let found =
                         self.accumulator(w.root).map_err(|id| self.race(w, self.culprit(&all, w, id).unwrap_or(a)))?;
                     self.accumulators.push(found);
@@ -209,6 +256,12 @@ impl<'f> Check<'f> {
             }
         }
         Ok(care)
+    }
+
+    /// Whether two stores to elements are taken not to meet: where one goes was read from memory.
+    fn is_promised(&self, w: &Access, a: &Access) -> bool {
+        let plain = a.writes && !a.atomic && !w.atomic;
+        plain && (w.scattered || a.scattered) && one_element(w) && one_element(a)
     }
 
     /// The access by an op that keeps an array from being an accumulator, if it meets the write that was found.
@@ -326,6 +379,7 @@ impl<'f> Check<'f> {
         let indices = match data.op {
             Op::NtLoad { wrap } => Some((&data.operands[1..], wrap)),
             Op::NtStore { wrap } => Some((&data.operands[2..], wrap)),
+            Op::NtAtomic { rmw, wrap } => Some((&data.operands[1 + rmw.values()..], wrap)),
             _ => None,
         };
         let rank = self.f.ty(v).as_tensor().map_or(0, |t| t.rank());
@@ -355,7 +409,8 @@ impl<'f> Check<'f> {
             };
             at = def.operands[0];
         }
-        self.accesses.push(Access { root, axes, writes, scattered, care, span: data.span });
+        let atomic = matches!(data.op, Op::NtAtomic { .. });
+        self.accesses.push(Access { root, axes, writes, atomic, scattered, care, span: data.span });
         Ok(())
     }
 
@@ -576,6 +631,8 @@ impl<'f> Check<'f> {
             match self.defs[v.index()] {
                 Some(id) => {
                     reads |= self.f.effects(id).reads;
+                    // Every iteration finds something else there.
+                    varies |= matches!(self.f.op(id).op, Op::NtAtomic { .. });
                     waiting.extend(&self.f.op(id).operands);
                 }
                 // What a loop inside counts is the same in every iteration.

@@ -9,7 +9,7 @@
 
 use crate::loops::{self, Tested};
 use crate::pipeline::Stages;
-use crate::{canon, fuse};
+use crate::{canon, fuse, races};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Span;
 use weft_ir::{Func, Module, Op, OpId, RegionId, Stage, ValueId};
@@ -98,10 +98,30 @@ pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
             Fused { f, defs: canon::definitions(f), given, allocating: &allocating, tested, notes: &mut notes };
         fused.region(f.body, &[], None);
     }
+    for f in &stages.ntensor.funcs {
+        blocks(f, &mut notes);
+    }
     for f in &stages.loops.funcs {
         threads(f, f.body, given, &mut notes);
     }
     notes
+}
+
+/// What iterations of a `prange` do to the same arrays.
+fn blocks(f: &Func, notes: &mut Vec<Note>) {
+    let mut note = |spans: Vec<Span>, cost, text: &str| {
+        for span in spans.into_iter().collect::<BTreeSet<_>>() {
+            notes.push(Note { span, kind: Kind::Parallel, cost, text: text.into(), others: vec![] });
+        }
+    };
+    f.walk(&mut |id| {
+        if let Op::ParBlocks { .. } = f.op(id).op {
+            let told = races::told(f, id);
+            note(told.trusted, Cost::None, "taken not to store where another iteration does: debug=True checks it");
+            let text = "groups of iterations update copies of their own, at most 64 and 64 MB, where that pays";
+            note(told.accumulated, Cost::Some, text);
+        }
+    });
 }
 
 /// Where loops begin that the vectoriser could do something for: innermost, and with no work that others do for them.

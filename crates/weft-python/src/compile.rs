@@ -122,6 +122,7 @@ fn read<'py>(
 ) -> PyResult<Read> {
     names.unchecked = function.unchecked;
     names.wraps = function.wraps;
+    names.debug = function.debug;
     names.entry(function.py_func.bind(py), function.source.bind(py))?;
     let (text, file) = names.text(FunctionRef::ENTRY)?;
     timings.end("source");
@@ -183,7 +184,7 @@ fn written(entry: &Func) -> Vec<bool> {
         let data = entry.op(id);
         match &data.op {
             Op::NtStore { .. } => stored.extend(data.operands.get(1)),
-            Op::NtCopy | Op::NtInto | Op::NtPut => stored.extend(data.operands.first()),
+            Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } => stored.extend(data.operands.first()),
             Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtReshape => {
                 same.push((data.results[0], data.operands[0]));
             }

@@ -171,9 +171,9 @@ impl Dispatcher {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        wraps: bool,
+        wraps_debug: (bool, bool),
     ) -> PyResult<Dispatcher> {
-        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, wraps)?;
+        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, wraps_debug)?;
         Ok(Dispatcher { vectorcall: vectorcall::call, function })
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Function {
     pub(crate) unchecked: bool,
     /// `overflow="wrap"` was asked for.
     pub(crate) wraps: bool,
+    /// `debug=True` was asked for.
+    pub(crate) debug: bool,
     /// Whether to release the GIL; `None` decides by the work.
     pub(crate) nogil: Option<bool>,
     /// Arguments can be taken as they come when all are given by position.
@@ -57,7 +59,7 @@ impl Function {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        wraps: bool,
+        (wraps, debug): (bool, bool),
     ) -> PyResult<Function> {
         let code = function.getattr("__code__")?;
         let flags: u32 = code.getattr("co_flags")?.extract()?;
@@ -67,6 +69,7 @@ impl Function {
             serial: parallel.extract::<bool>().is_ok_and(|on| !on),
             unchecked: boundscheck == Some(false),
             wraps,
+            debug,
             // 4 is CO_VARARGS: such arguments are packed into a tuple.
             positional: keyword_only == 0 && flags & 4 == 0,
             py_func: function.clone().unbind(),

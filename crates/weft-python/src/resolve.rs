@@ -49,6 +49,7 @@ pub(crate) struct Names<'a, 'py> {
     pub(crate) unchecked: bool,
     /// Python's integers wrap.
     pub(crate) wraps: bool,
+    pub(crate) debug: bool,
 }
 
 /// An exception class of the user's.
@@ -84,6 +85,7 @@ impl<'a, 'py> Names<'a, 'py> {
             exceptions: vec![],
             unchecked: false,
             wraps: false,
+            debug: false,
         }
     }
 
@@ -381,6 +383,10 @@ impl Resolver for Names<'_, '_> {
 
     fn wraps_overflow(&self) -> bool {
         self.wraps
+    }
+
+    fn is_debugging(&self) -> bool {
+        self.debug
     }
 
     fn identity(&mut self, f: FunctionRef) -> Option<Const> {

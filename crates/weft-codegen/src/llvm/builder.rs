@@ -285,6 +285,23 @@ impl<'c> Builder<'c> {
         })
     }
 
+    /// An atomic update in one order with all others; gives the old value.
+    pub(crate) fn ordered_atomic(&self, op: Rmw, p: Value, value: Value) -> Value {
+        let order = LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent;
+        // SAFETY: `p` points to a number of the value's type.
+        Value(unsafe { LLVMBuildAtomicRMW(self.raw, op, p.0, value.0, order, 0) })
+    }
+
+    /// Writes `new` if the integer behind `p` is `expected`, in one order with all other updates; gives the old value.
+    pub(crate) fn compare_and_swap(&self, p: Value, expected: Value, new: Value) -> Value {
+        let order = LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent;
+        // SAFETY: `p` points to an integer of the values' type; the result is the old value and whether it was swapped.
+        Value(unsafe {
+            let both = LLVMBuildAtomicCmpXchg(self.raw, p.0, expected.0, new.0, order, order, 0);
+            LLVMBuildExtractValue(self.raw, both, 0, NO_NAME.as_ptr())
+        })
+    }
+
     /// Attaches metadata to an instruction.
     pub(crate) fn annotate(&self, instruction: Value, kind: &str, node: Metadata) {
         // SAFETY: the instruction is of the current module, the node of the current context.

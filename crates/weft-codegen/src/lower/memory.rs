@@ -1,10 +1,11 @@
 //! `mem.load` and `mem.store`: elements behind a pointer.
 
-use weft_ir::attr::{Fold, Unit};
+use weft_ir::attr::{Fold, Rmw, Unit};
 use weft_ir::{DType, Op, OpData, Type as IrType, ValueId};
 
 use super::{Lowering, Target, malformed, types};
 use crate::error::Result;
+use crate::llvm::builder::{Opcode, Rmw as Update};
 use crate::llvm::module::Linkage;
 use crate::llvm::{Metadata, Value};
 
@@ -22,6 +23,44 @@ impl Lowering<'_, '_> {
         let (p, d, align) = self.element_address(data, data.operands[1], 1, unit)?;
         let v = self.operand(data, 0)?;
         types::store_element(&self.b, d, v, p, align, &mut |store| self.in_groups(store));
+        Ok(())
+    }
+
+    /// `mem.atomic`: pointer, index, values.
+    pub(crate) fn atomic(&mut self, data: &OpData, rmw: Rmw, unit: Unit) -> Result<()> {
+        if self.unit.target != Target::Native {
+            return Err(malformed("an atomic update inside a kernel", data.span));
+        }
+        let (p, d, _) = self.element_address(data, data.operands[0], 0, unit)?;
+        let v = self.operand(data, 2)?;
+        let (float, signed) = (d.is_float(), d.is_signed());
+        let op = match rmw {
+            Rmw::Add if float => Update::LLVMAtomicRMWBinOpFAdd,
+            Rmw::Add => Update::LLVMAtomicRMWBinOpAdd,
+            Rmw::Sub if float => Update::LLVMAtomicRMWBinOpFSub,
+            Rmw::Sub => Update::LLVMAtomicRMWBinOpSub,
+            Rmw::Min if float => Update::LLVMAtomicRMWBinOpFMinimum,
+            Rmw::Min if signed => Update::LLVMAtomicRMWBinOpMin,
+            Rmw::Min => Update::LLVMAtomicRMWBinOpUMin,
+            Rmw::Max if float => Update::LLVMAtomicRMWBinOpFMaximum,
+            Rmw::Max if signed => Update::LLVMAtomicRMWBinOpMax,
+            Rmw::Max => Update::LLVMAtomicRMWBinOpUMax,
+            Rmw::And => Update::LLVMAtomicRMWBinOpAnd,
+            Rmw::Or => Update::LLVMAtomicRMWBinOpOr,
+            Rmw::Xor => Update::LLVMAtomicRMWBinOpXor,
+            Rmw::Exchange => Update::LLVMAtomicRMWBinOpXchg,
+            Rmw::Cas => {
+                let new = self.operand(data, 3)?;
+                let int = self.b.context.int(8 * d.size() as u32);
+                let bits = |v: Value| if float { self.b.cast(Opcode::LLVMBitCast, v, int) } else { v };
+                let old = self.b.compare_and_swap(p, bits(v), bits(new));
+                let old = if float { self.b.cast(Opcode::LLVMBitCast, old, self.b.type_of(v)) } else { old };
+                self.define(data, 0, old);
+                return Ok(());
+            }
+        };
+        let old = self.b.ordered_atomic(op, p, v);
+        self.define(data, 0, old);
         Ok(())
     }
 

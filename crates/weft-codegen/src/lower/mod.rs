@@ -202,6 +202,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::SimtLaunch { kernel, dims } => self.launch(data, kernel, *dims)?,
             Op::MemLoad { unit } => self.load(data, *unit)?,
             Op::MemStore { unit } => self.store(data, *unit)?,
+            Op::MemAtomic { rmw, unit } => self.atomic(data, *rmw, *unit)?,
             Op::MemAlloc { at } => self.alloc(data, at)?,
             Op::MemZero => self.clear(data)?,
             Op::MemNull => self.null(data)?,

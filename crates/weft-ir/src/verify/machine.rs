@@ -148,6 +148,15 @@ impl Rule<'_> {
                 self.ensure(10, is_index(self.operand(2)), "the index is no i64 or i32")?;
                 self.ensure(10, *self.operand(0) == Type::Num(dtype), "the value is not what the pointer points to")
             }
+            Op::MemAtomic { rmw, .. } => {
+                let (dtype, _) = pointer(self.operand(0))?;
+                self.ensure(10, is_index(self.operand(1)), "the index is no i64 or i32")?;
+                self.ensure(10, rmw.fits(dtype), "elements of this dtype have no such update")?;
+                let values = &self.data.operands[2..];
+                let fit = values.iter().all(|&v| *self.f.ty(v) == Type::Num(dtype)) && values.len() == rmw.values();
+                self.ensure(10, fit, "the values are not what the pointer points to")?;
+                self.ensure(10, *self.result(0) == Type::Num(dtype), "the result is not what the pointer points to")
+            }
             Op::MemAlloc { at } => {
                 self.ensure(10, *self.operand(0) == Type::I64, "a number of bytes is i64")?;
                 made(at).map(drop)

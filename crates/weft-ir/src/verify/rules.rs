@@ -348,6 +348,16 @@ impl<'f> Rule<'f> {
                 self.indices(t, &ins[2..])?;
                 self.ensure(9, *self.operand(0) == Type::Num(t.dtype), "the value is not the array's element")
             }
+            NtAtomic { rmw, .. } => {
+                let t = self.tensor(9, self.operand(0))?;
+                self.ensure(9, !t.readonly, "the array is read-only")?;
+                self.ensure(9, rmw.fits(t.dtype), "elements of this dtype have no such update")?;
+                self.ensure(9, ins.len() > rmw.values(), "values are missing")?;
+                let element = Type::Num(t.dtype);
+                let fit = ins[1..=rmw.values()].iter().all(|&v| *self.f.ty(v) == element) && *self.result(0) == element;
+                self.ensure(9, fit, "a value, or the result, is not the array's element")?;
+                self.indices(t, &ins[1 + rmw.values()..])
+            }
             NtIndex { site, .. } => {
                 self.site(*site)?;
                 let index = self.operand(0);

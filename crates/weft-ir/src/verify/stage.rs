@@ -83,7 +83,7 @@ impl<'f> Ring<'f> {
                 return fail("stage.6", "an env.region inside another");
             }
             Op::EnvRegion { at } => inner.place = Some(at),
-            Op::MemLoad { .. } if !self.f.kernel => self.host_pointer(id, 0)?,
+            Op::MemLoad { .. } | Op::MemAtomic { .. } if !self.f.kernel => self.host_pointer(id, 0)?,
             Op::MemStore { .. } if !self.f.kernel => self.host_pointer(id, 1)?,
             op if self.stage >= Stage::Placed && op.dialect() == "nt" => self.placed(id, around)?,
             _ => {}

@@ -133,6 +133,9 @@ impl Infer<'_> {
         }
         let args: Vec<Abs> = args.iter().map(|a| self.present(a)).collect::<Result<_, _>>()?;
         let args = args.as_slice();
+        if let Some(update) = name.strip_prefix("weft.atomic.") {
+            return self.atomic(update, args);
+        }
         match (name.as_str(), args) {
             ("builtins.range", [_] | [_, _] | [_, _, _]) => self.range_object(args),
             ("weft.prange", [_] | [_, _] | [_, _, _]) => {

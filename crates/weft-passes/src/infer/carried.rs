@@ -196,22 +196,21 @@ impl<'a, 'g> Chain<'a, 'g> {
             let span = Some(data.span).filter(|s| s.is_known());
             let members = data.operands.iter().filter(|&&v| self.is_member(v)).count();
             let tested = data.operands.iter().any(|v| self.tests.contains_key(v));
+            // An `and` yields what it found.
+            let whole = matches!(around.last(), Some(Around::Op(id)) if self.choices.contains(id));
             if data.op != Op::ScfIf && data.operands.iter().any(|v| self.truths.contains(v))
-                || tested && !matches!(data.op, Op::ScfIf | Op::PyTruth)
+                || tested && !matches!(data.op, Op::ScfIf | Op::PyTruth) && !(data.op == Op::Yield && whole)
             {
                 return Err(span);
             }
             match &data.op {
-                Op::PyCompare { op } if members == 1 => {
-                    let second = self.is_member(data.operands[1]);
-                    let is = match (op, second) {
-                        (CmpOp::Lt, true) | (CmpOp::Gt, false) => CmpOp::Lt,
-                        (CmpOp::Le, true) | (CmpOp::Ge, false) => CmpOp::Le,
-                        (CmpOp::Gt, true) | (CmpOp::Lt, false) => CmpOp::Gt,
-                        (CmpOp::Ge, true) | (CmpOp::Le, false) => CmpOp::Ge,
-                        _ => return Err(span),
-                    };
-                    self.tests.insert(data.results[0], (is, data.operands[usize::from(!second)]));
+                Op::ScfIf if let Some(test) = self.conjunction(&data) => {
+                    self.tests.insert(data.results[0], test);
+                    self.choices.insert(id);
+                }
+                Op::PyCompare { .. } if members == 1 => {
+                    let test = self.comparison(data.results[0]).ok_or(span)?;
+                    self.tests.insert(data.results[0], test);
                 }
                 Op::PyTruth if tested => {
                     let test = self.tests[&data.operands[0]];
@@ -312,6 +311,48 @@ impl<'a, 'g> Chain<'a, 'g> {
         Ok(())
     }
 
+    /// How a value is a comparison of another one with a member, and which that is.
+    fn comparison(&self, v: ValueId) -> Option<(CmpOp, ValueId)> {
+        let data = self.py.func.op(*self.defs.get(&v)?);
+        match data.op {
+            Op::PyTruth => self.comparison(data.operands[0]),
+            Op::PyCompare { op } => {
+                let second = self.is_member(data.operands[1]);
+                if second == self.is_member(data.operands[0]) {
+                    return None;
+                }
+                let is = match (op, second) {
+                    (CmpOp::Lt, true) | (CmpOp::Gt, false) => CmpOp::Lt,
+                    (CmpOp::Le, true) | (CmpOp::Ge, false) => CmpOp::Le,
+                    (CmpOp::Gt, true) | (CmpOp::Lt, false) => CmpOp::Gt,
+                    (CmpOp::Ge, true) | (CmpOp::Le, false) => CmpOp::Ge,
+                    _ => return None,
+                };
+                Some((is, data.operands[usize::from(!second)]))
+            }
+            // `a and b`: the second, unless the first is false.
+            Op::ScfIf => {
+                let end = |k: usize| {
+                    let last = self.py.func.op(*self.py.func.region(data.regions[k]).ops.last()?);
+                    (last.op == Op::Yield && last.operands.len() == 1).then(|| last.operands[0])
+                };
+                let (second, first) = (end(0)?, end(1)?);
+                match (self.comparison(first), self.comparison(second)) {
+                    (Some(test), None) | (None, Some(test)) if first == data.operands[0] => Some(test),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// `a and b`, of which one is a comparison with a member.
+    fn conjunction(&mut self, data: &OpData) -> Option<(CmpOp, ValueId)> {
+        let &[result] = &data.results[..] else { return None };
+        let test = self.comparison(result)?;
+        self.only_computes(data.regions[0]).then_some(test)
+    }
+
     /// Where the first arm of an `if` gives the name another value (`wanted`, if that is said), and the second leaves it as it is.
     fn taken(&mut self, data: &OpData, wanted: Option<ValueId>) -> Option<usize> {
         let end = |s: &Self, k: usize| {
@@ -321,7 +362,7 @@ impl<'a, 'g> Chain<'a, 'g> {
         let (new, old) = (end(self, 0)?, end(self, 1)?);
         let mut kept = (0..old.len()).filter(|&k| self.is_member(old[k]));
         let position = kept.next().filter(|_| kept.next().is_none())?;
-        if new.iter().any(|&v| self.is_member(v)) {
+        if new.iter().any(|&v| self.is_member(v)) || new.iter().chain(&old).any(|v| self.tests.contains_key(v)) {
             return None;
         }
         let fits = match wanted {
@@ -337,6 +378,7 @@ impl<'a, 'g> Chain<'a, 'g> {
     fn only_computes(&mut self, region: RegionId) -> bool {
         let ops = self.py.func.region(region).ops.clone();
         ops.into_iter().all(|id| match self.py.func.op(id).op.clone() {
+            Op::ScfIf => self.py.func.op(id).regions.clone().into_iter().all(|r| self.only_computes(r)),
             Op::PyCall { .. } => self.is_known_call(id),
             Op::PyBinop { inplace, .. } => !inplace,
             Op::PyIndex | Op::PyUnary { .. } | Op::PyConst { .. } | Op::PyAttr { .. } | Op::PyGlobal { .. } => true,

@@ -13,7 +13,7 @@ use weft_ir::{DType, Dim, ExcClass, Op, Type, ValueId, Weak};
 const TOO_LARGE: &str = "Python int too large to convert to C long";
 
 /// What an index of an array names.
-enum Place {
+pub(super) enum Place {
     /// One element: its i64 indices, and whether negative ones count from the end.
     Element(Vec<ValueId>, bool),
     /// A view.
@@ -179,7 +179,7 @@ impl Infer<'_> {
     }
 
     /// What an index of an array names.
-    fn place(&mut self, t: ValueId, indices: &[Abs]) -> Result<Place, Diagnostic> {
+    pub(super) fn place(&mut self, t: ValueId, indices: &[Abs]) -> Result<Place, Diagnostic> {
         if self.is_kernel() {
             let (places, wrap) = self.kernel_element(t, indices)?;
             return Ok(Place::Element(places, wrap));

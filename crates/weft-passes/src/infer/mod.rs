@@ -19,6 +19,7 @@
 
 mod abs;
 mod array;
+mod atomic;
 mod branch;
 mod builtins;
 mod call;
@@ -242,8 +243,9 @@ pub fn run_with(
                 let mut funcs = vec![infer.out];
                 funcs.extend(infer.funcs);
                 funcs.iter_mut().for_each(masked::run);
-                funcs.iter_mut().try_for_each(crate::races::run)?;
-                let module = Module { stage: Stage::Ntensor, funcs, sites: infer.sites };
+                let (debug, mut sites) = (infer.resolver.is_debugging(), infer.sites);
+                funcs.iter_mut().try_for_each(|f| crate::races::run(f, debug, &mut sites))?;
+                let module = Module { stage: Stage::Ntensor, funcs, sites };
                 return Ok(Output { module, returns, hidden: infer.hidden, lists });
             }
         }

@@ -359,8 +359,8 @@ impl Infer<'_> {
             None => d.other(self.span, "the prange"),
         };
         d.help(
-            "a reduction is updated by one operator alone (`acc += x`, `acc = min(acc, x)`), or a function of \
-             weft.reduction; write all else as a plain loop: range",
+            "a reduction is updated by one operator alone (`acc += x`, `acc = min(acc, x)`, see weft.reduction); \
+             else write a plain loop: range",
         )
     }
 }

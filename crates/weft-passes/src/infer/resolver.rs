@@ -101,6 +101,11 @@ pub trait Resolver {
         false
     }
 
+    /// Whether what a `prange` takes on trust is checked at run time.
+    fn is_debugging(&self) -> bool {
+        false
+    }
+
     /// What a function that was declared to be a reduction begins with: with it, the other argument comes out.
     fn identity(&mut self, f: FunctionRef) -> Option<Const> {
         let _ = f;

@@ -1,7 +1,7 @@
 //! Array descriptors as loose values, and where an element is.
 
 use super::{Lower, space_of};
-use weft_ir::attr::{Access, BinOp, CmpOp, Unit};
+use weft_ir::attr::{Access, BinOp, CmpOp, Rmw, Unit};
 use weft_ir::{DType, Dim, Layout, Op, OpId, Place, TensorType, Type, ValueId};
 
 /// An array: what its slots hold.
@@ -179,6 +179,18 @@ impl Lower<'_> {
         let (at, unit) = self.offset(&a, &index);
         let v = self.element(data.operands[0], a.ty.dtype);
         self.r.emit(id, Op::MemStore { unit }, &[v, a.mem, at], &[], &[]);
+    }
+
+    /// `nt.atomic`.
+    pub fn atomic(&mut self, id: OpId, rmw: Rmw, wrap: bool) {
+        let data = self.r.src.op(id).clone();
+        let a = self.array(data.operands[0]).clone();
+        let (values, indices) = data.operands[1..].split_at(rmw.values());
+        let index = self.indices(&a, indices, wrap);
+        let (at, unit) = self.offset(&a, &index);
+        let mut operands = vec![a.mem, at];
+        operands.extend(values.iter().map(|&v| self.r.get(v)));
+        self.r.emit(id, Op::MemAtomic { rmw, unit }, &operands, &[Type::Num(a.ty.dtype)], &[]);
     }
 
     /// An old scalar as an element of a dtype.

@@ -24,6 +24,7 @@ fn op(f: &Func, id: OpId) -> u64 {
         Op::Math { function, .. } if function.by() == By::Instruction => 1,
         Op::Math { .. } => 20,
         Op::MemLoad { .. } | Op::MemStore { .. } => 3,
+        Op::MemAtomic { .. } => 20,
         Op::ScfIf => 1 + inner / 2,
         Op::ScfLoop => inner.saturating_mul(16),
         Op::ScfBlock | Op::ScfTry | Op::ParBlocks { .. } => inner,

@@ -213,6 +213,7 @@ impl<'s> Lower<'s> {
             }
             Op::NtLoad { wrap } => self.load(id, wrap),
             Op::NtStore { wrap } => self.store(id, wrap),
+            Op::NtAtomic { rmw, wrap } => self.atomic(id, rmw, wrap),
             Op::ShapeBind { dim } => {
                 let v = self.r.get(data.operands[0]);
                 let v = self.r.b().cast(v, Type::I64);

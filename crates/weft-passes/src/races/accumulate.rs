@@ -277,7 +277,9 @@ impl<'f> Finder<'f> {
         let [test, chosen, other] = data.operands[..] else { return None };
         let (compared, cmp) = self.def(test)?;
         let Op::Cmp { is } = cmp.op else { return None };
-        if cmp.operands[..] != [chosen, other] || *self.f.ty(made) != Type::Num(dtype) {
+        // Each may have been converted once for the comparison and once for the choice.
+        let alike = self.is_same(cmp.operands[0], chosen) && self.is_same(cmp.operands[1], other);
+        if !alike || *self.f.ty(made) != Type::Num(dtype) {
             return None;
         }
         let update = match is {
@@ -341,6 +343,6 @@ fn is_alike(ty: &Type, dtype: DType) -> bool {
         DType::Bool => *computed == DType::Bool,
         d if d.is_int() => computed.is_int() && computed.size() >= d.size(),
         d if d.is_float() => computed.is_float() && computed.size() >= d.size(),
-        d => *computed == d,
+        d => computed.is_complex() && computed.size() >= d.size(),
     }
 }

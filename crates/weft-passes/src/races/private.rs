@@ -69,7 +69,7 @@ pub(super) fn rewrite(
 }
 
 /// The region that holds an op, and where.
-fn place_of(f: &Func, id: OpId) -> Option<(RegionId, usize)> {
+pub(super) fn place_of(f: &Func, id: OpId) -> Option<(RegionId, usize)> {
     (0..f.regions.len() as u32)
         .map(RegionId)
         .find_map(|r| f.region(r).ops.iter().position(|&op| op == id).map(|position| (r, position)))
