@@ -195,7 +195,7 @@ unsafe fn strided<T: Number, const FUSED: bool>(n: usize, a: Strided, b: Strided
 }
 
 /// Elements of the product that are computed together, in bytes: they stay in the nearest cache.
-const STRIP: usize = 16 << 10;
+const STRIP: usize = 32 << 10;
 /// Columns that are added at a time.
 const AT_A_TIME: usize = 8;
 

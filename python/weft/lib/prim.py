@@ -427,13 +427,13 @@ def dot(x: Any, y: Any) -> Any:
 
 
 def cholesky(a: Any) -> Any:
-    """The lower Cholesky factor of a matrix of floats, and 1, or 0 where it has none."""
+    """The lower Cholesky factor of a matrix of doubles, or of complex ones, and 1; or 0 where it has none."""
     _only_compiled("cholesky")
 
 
 def solve(a: Any, b: Any) -> Any:
-    """The triangular factors of `a`, the solution of `a x = b` for the columns of `b`, and the sign of the exchanges of rows, 0
-    where `a` is singular. Both are matrices of floats of one dtype."""
+    """The triangular factors of `a`, the solution of `a x = b` for the columns of `b`, and the sign of the exchanges of
+    rows, 0 where `a` is singular. Both are matrices of doubles, or of complex ones."""
     _only_compiled("solve")
 
 

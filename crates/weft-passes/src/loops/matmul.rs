@@ -9,12 +9,14 @@ use weft_ir::attr::CmpOp;
 use weft_ir::{Dim, Op, OpId, Place, Type, ValueId};
 
 /// Of a product of matrices: about how many tiles along an axis, and least and most rows and columns of one.
-const PARTS: i64 = 4;
+const PARTS: [i64; 2] = [4, 2];
 const LEAST: [i64; 2] = [128, 64];
-const MOST: i64 = 512;
-/// Of a product with a vector: how many tiles, and the fewest elements of one where a matrix is read by columns.
+const MOST: [i64; 2] = [512, 1024];
+/// Of a product with a vector: how many tiles. Where a matrix is read by columns, fewer and wider ones read memory faster:
+/// least and most elements of one.
 const VECTOR_PARTS: i64 = 16;
-const STRIP: i64 = 512;
+const STRIPS: i64 = 4;
+const STRIP: [i64; 2] = [256, 4096];
 /// Products of elements up to which there is one tile: of matrices, and with a vector, which is slower for each of them.
 const FEW: i64 = 1 << 18;
 const FEW_WITH_VECTOR: i64 = 1 << 16;
@@ -74,9 +76,9 @@ impl Lower<'_> {
     /// too large for the caches.
     fn matrix_tile(&mut self, p: &Product) -> [ValueId; 2] {
         [0, 1].map(|axis| {
-            let part = self.part(p.to.sizes[p.outer + axis], PARTS);
+            let part = self.part(p.to.sizes[p.outer + axis], PARTS[axis]);
             let mut at = self.r.b();
-            let (least, most) = (at.i64(LEAST[axis]), at.i64(MOST));
+            let (least, most) = (at.i64(LEAST[axis]), at.i64(MOST[axis]));
             let part = at.value(Op::Max, &[part, least], Type::I64);
             at.value(Op::Min, &[part, most], Type::I64)
         })
@@ -90,11 +92,14 @@ impl Lower<'_> {
             true => (0, p.a.strides[p.outer]),
             false => (1, p.b.strides[p.outer + 1]),
         };
-        let part = self.part(p.to.sizes[p.outer + axis], VECTOR_PARTS);
+        let size = p.to.sizes[p.outer + axis];
+        let (part, wide) = (self.part(size, VECTOR_PARTS), self.part(size, STRIPS));
         let mut at = self.r.b();
-        let (one, item, strip) = (at.i64(1), at.i64(p.to.ty.dtype.size() as i64), at.i64(STRIP));
+        let (one, item) = (at.i64(1), at.i64(p.to.ty.dtype.size() as i64));
+        let [least, most] = STRIP.map(|elements| at.i64(elements));
         let by_columns = at.value(Op::Cmp { is: CmpOp::Eq }, &[along, item], Type::BOOL);
-        let wide = at.value(Op::Max, &[part, strip], Type::I64);
+        let wide = at.value(Op::Max, &[wide, least], Type::I64);
+        let wide = at.value(Op::Min, &[wide, most], Type::I64);
         let tile = at.value(Op::Select, &[by_columns, wide, part], Type::I64);
         if by_rows { [tile, one] } else { [one, tile] }
     }
