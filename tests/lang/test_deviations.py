@@ -357,9 +357,29 @@ def test_v22_zeros_of_both_signs(dtype):
     def both(x, y):
         return np.fmin(x, y), np.fmax(x, y)
 
+    @weft.njit
+    def extremes(x):
+        return x.min(), x.max()
+
     x, y = np.full(33, -0.0, dtype), np.full(33, 0.0, dtype)
     for first, second, negative in ((x, y, True), (y, x, False)):
         for ours, theirs in zip(both(first, second), both.py_func(first, second)):
             assert (np.signbit(ours) == negative).all()
             # NumPy's are of both signs.
             assert (ours == theirs).all()
+        row = np.concatenate([first[:1], second])
+        for ours, theirs in zip(extremes(row), extremes.py_func(row)):
+            assert np.signbit(ours) == negative and ours == theirs
+
+
+# spec: N3
+def test_v23_new_shapes():
+    @weft.njit
+    def shaped(a):
+        return a[::2].reshape(2, -1), a[:4].reshape(2, -1), a[::2].reshape(-1, 1)
+
+    a = np.arange(8.0)
+    ours, theirs = shaped(a), shaped.py_func(a)
+    assert [np.shares_memory(a, part) for part in theirs] == [True, True, True]
+    assert [np.shares_memory(a, part) for part in ours] == [False, True, True]
+    assert all(np.array_equal(x, y) for x, y in zip(ours, theirs))

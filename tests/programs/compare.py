@@ -295,7 +295,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 class Watched(ast.NodeTransformer):
-    """A program in which operations report to `_seen`, `_power`, `_shift`, `_cast`, `_stored` and `_extreme`."""
+    """A program in which operations report to functions of these names."""
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.expr:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
@@ -321,6 +321,11 @@ class Watched(ast.NodeTransformer):
                 node.args = [self._call("_cast", argument) for argument in node.args]
             elif node.func.attr in ("fmin", "fmax"):
                 node.args = [ast.Starred(self._call("_extreme", *node.args), ast.Load())]
+            elif node.func.attr == "reshape":
+                node.func.value = self._call("_shaped", node.func.value)
+            elif node.func.attr in ("min", "max"):
+                node.func.value = self._call("_least", node.func.value)
+                node.args = [self._call("_least", argument) for argument in node.args]
         return self._call("_seen", node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -347,7 +352,7 @@ class Watched(ast.NodeTransformer):
 
 
 def _deviates(program: Program, call: str) -> set[str]:
-    """The entries of docs/deviations.md that the call is about: V1, V3, V4, V5, V22, or that this is not known."""
+    """The entries of docs/deviations.md that the call is about: V1, V3, V4, V5, V22, V23, or that this is not known."""
     noticed: set[str] = set()
 
     def seen(value: Any) -> Any:
@@ -378,12 +383,31 @@ def _deviates(program: Program, call: str) -> set[str]:
             noticed.add("V22")
         return x, y
 
+    def least(x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f" and len({*np.signbit(x[x == 0]).tolist()}) == 2:
+            noticed.add("V22")
+        return x
+
+    def shaped(x: Any) -> Any:
+        if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+            noticed.add("V23")
+        return x
+
     def stored(target: Any, value: Any) -> Any:
         return cast(value) if isinstance(target, np.ndarray) and target.dtype.kind in "iu" else value
 
     tree = ast.fix_missing_locations(Watched().visit(ast.parse(program.text)))
     scope: dict[str, Any] = {"__name__": "program", "njit": lambda f: f}
-    scope |= {"_seen": seen, "_power": power, "_shift": shift, "_cast": cast, "_stored": stored, "_extreme": extreme}
+    scope |= {
+        "_seen": seen,
+        "_power": power,
+        "_shift": shift,
+        "_cast": cast,
+        "_stored": stored,
+        "_extreme": extreme,
+        "_least": least,
+        "_shaped": shaped,
+    }
     exec(compile(tree, "<watched>", "exec"), scope)
     try:
         with time_limit(10 * SECONDS_IN_CPYTHON), np.errstate(all="ignore"):

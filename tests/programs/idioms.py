@@ -26,7 +26,7 @@ class Idioms(Expressions):
         ways += [self.sorted_by, self.complex_numbers, self.ping_pong, self.strings, self.filled, self.product]
         ways += [self.stencil, self.assigned_twice, self.tried_loop, self.scalar_copy, self.finally_return, self.mapped]
         ways += [self.window, self.between, self.turned, self.neighbours, self.emptied, self.picked, self.mixed]
-        ways += [self.zeros]
+        ways += [self.zeros, self.limits]
         way = self.rng.choice(ways)
         before = len(self.lines)
         way()
@@ -481,6 +481,17 @@ class Idioms(Expressions):
         self.keep(x, kind)
         self.keep(y, kind)
         self.keep(new, "pyfloat")
+
+    def limits(self) -> None:
+        """Ints near the ends of 64 bits: what leaves them must raise."""
+        if not self.edge(0.6):
+            return self.picked()
+        x, new = self.fresh("x"), self.fresh("x")
+        near = f"abs({self.of('pyint', 1)}) % 4"
+        end, back, on = self.rng.choice([("9223372036854775807", "-", "+"), ("-9223372036854775807", "+", "-")])
+        self.write(f"{x} = {end} {back} {near}")
+        self.write(f"{new} = ({x} {on} {self.rng.choice([0, 1, 2, 3, near])}) % 1000")
+        self.keep(new, "pyint")
 
     def finally_return(self) -> None:
         g, new, q = self.fresh("g"), self.fresh("x"), self.fresh("q")
