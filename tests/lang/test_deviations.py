@@ -383,3 +383,17 @@ def test_v23_new_shapes():
     assert [np.shares_memory(a, part) for part in theirs] == [True, True, True]
     assert [np.shares_memory(a, part) for part in ours] == [False, True, True]
     assert all(np.array_equal(x, y) for x, y in zip(ours, theirs))
+
+
+# spec: N3
+def test_v24_the_sign_of_a_nan():
+    @weft.njit
+    def signs(x, y):
+        z = x % y
+        return np.isnan(z), np.signbit(z)
+
+    x, y = np.array([1.0, -1.0, -3.0, 3.0]), np.array([0.0, 0.0, 2.0, -2.0])
+    with np.errstate(all="ignore"):
+        ours, theirs = signs(x, y), signs.py_func(x, y)
+    assert np.array_equal(ours[0], theirs[0]) and ours[0].tolist() == [True, True, False, False]
+    assert np.array_equal(ours[1][~ours[0]], theirs[1][~ours[0]])

@@ -324,6 +324,8 @@ class Watched(ast.NodeTransformer):
                 node.args = [self._call("_cast", argument) for argument in node.args]
             elif node.func.attr in ("fmin", "fmax"):
                 node.args = [ast.Starred(self._call("_extreme", *node.args), ast.Load())]
+            elif node.func.attr in ("signbit", "copysign"):
+                node.args = [self._call("_signed", argument) for argument in node.args]
             elif node.func.attr == "reshape":
                 node.func.value = self._call("_shaped", node.func.value)
             elif node.func.attr in ("min", "max"):
@@ -355,7 +357,7 @@ class Watched(ast.NodeTransformer):
 
 
 def _deviates(program: Program, call: str) -> set[str]:
-    """The entries of docs/deviations.md that the call is about: V1, V3, V4, V5, V22, V23, or that this is not known."""
+    """The entries of docs/deviations.md that the call is about: V1, V3, V4, V5, V22 to V24, or that this is not known."""
     noticed: set[str] = set()
 
     def seen(value: Any) -> Any:
@@ -389,6 +391,11 @@ def _deviates(program: Program, call: str) -> set[str]:
     def least(x: Any) -> Any:
         if isinstance(x, np.ndarray) and x.dtype.kind == "f" and len({*np.signbit(x[x == 0]).tolist()}) == 2:
             noticed.add("V22")
+        return x
+
+    def signed(x: Any) -> Any:
+        if np.any(np.isnan(np.asarray(x, dtype=np.float64))):
+            noticed.add("V24")
         return x
 
     def shaped(x: Any) -> Any:

@@ -526,6 +526,14 @@ FOUND = {
         """,
         ["x = 1000.0", "x = -1.5", "x = 255.9", "x = float('inf')", "x = float('nan')"],
     ),
+    "a negative float for uint64": (
+        """
+        @njit
+        def f(x):
+            return np.uint64(x)
+        """,
+        ["x = -4.375", "x = -1.0", "x = -1e20", "x = 1e19", "x = 2e19", "x = -0.5"],
+    ),
     "a break through a finally, before a function that names itself is made": (
         """
         @njit
