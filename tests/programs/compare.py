@@ -357,7 +357,7 @@ class Watched(ast.NodeTransformer):
 
 
 def _deviates(program: Program, call: str) -> set[str]:
-    """The entries of docs/deviations.md that the call is about: V1, V3, V4, V5, V22 to V24, or that this is not known."""
+    """The entries of docs/deviations.md that the call is about: V1, V3 to V5, V22 to V24, or that this is not known."""
     noticed: set[str] = set()
 
     def seen(value: Any) -> Any:
