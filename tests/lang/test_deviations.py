@@ -357,9 +357,43 @@ def test_v22_zeros_of_both_signs(dtype):
     def both(x, y):
         return np.fmin(x, y), np.fmax(x, y)
 
+    @weft.njit
+    def extremes(x):
+        return x.min(), x.max()
+
     x, y = np.full(33, -0.0, dtype), np.full(33, 0.0, dtype)
     for first, second, negative in ((x, y, True), (y, x, False)):
         for ours, theirs in zip(both(first, second), both.py_func(first, second)):
             assert (np.signbit(ours) == negative).all()
             # NumPy's are of both signs.
             assert (ours == theirs).all()
+        row = np.concatenate([first[:1], second])
+        for ours, theirs in zip(extremes(row), extremes.py_func(row)):
+            assert np.signbit(ours) == negative and ours == theirs
+
+
+# spec: N3
+def test_v23_new_shapes():
+    @weft.njit
+    def shaped(a):
+        return a[::2].reshape(2, -1), a[:4].reshape(2, -1), a[::2].reshape(-1, 1)
+
+    a = np.arange(8.0)
+    ours, theirs = shaped(a), shaped.py_func(a)
+    assert [np.shares_memory(a, part) for part in theirs] == [True, True, True]
+    assert [np.shares_memory(a, part) for part in ours] == [False, True, True]
+    assert all(np.array_equal(x, y) for x, y in zip(ours, theirs))
+
+
+# spec: N3
+def test_v24_the_sign_of_a_nan():
+    @weft.njit
+    def signs(x, y):
+        z = x % y
+        return np.isnan(z), np.signbit(z)
+
+    x, y = np.array([1.0, -1.0, -3.0, 3.0]), np.array([0.0, 0.0, 2.0, -2.0])
+    with np.errstate(all="ignore"):
+        ours, theirs = signs(x, y), signs.py_func(x, y)
+    assert np.array_equal(ours[0], theirs[0]) and ours[0].tolist() == [True, True, False, False]
+    assert np.array_equal(ours[1][~ours[0]], theirs[1][~ours[0]])

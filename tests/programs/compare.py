@@ -11,7 +11,6 @@ import linecache
 import math
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,9 +26,6 @@ SECONDS_IN_CPYTHON = 1.0
 SECONDS_IN_WEFT = 15.0  # with compiling
 # Classes, beside CompileError, of what is refused because it would always raise.
 ALWAYS_RAISES = (ValueError, OverflowError, ZeroDivisionError, IndexError, UnboundLocalError)
-# A wrong int may have any number of digits, and is shown.
-sys.set_int_max_str_digits(0)
-
 # How far a function that rounds may be off (docs/deviations.md), after what is done to its result.
 ULPS = 16
 
@@ -219,7 +215,14 @@ def _same_class(ours: BaseException | None, theirs: BaseException | None) -> boo
 
 
 def _said(done: Done) -> str:
-    return repr(done.error) if done.error else repr(done.value)
+    return _shown(done.error or done.value)
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:
+        return "an int of thousands of digits"
 
 
 def _plain(message: str) -> str:
@@ -239,17 +242,17 @@ def difference(ours: Any, theirs: Any, ulps: int, where: str) -> tuple[str, str,
     """What differs between two values: the kind of it, a short form, a sentence."""
     if type(ours) is not type(theirs):
         names = f"{type(ours).__name__} is not {type(theirs).__name__}"
-        return "type", names, f"{where}: {ours!r} is not {theirs!r}"
+        return "type", names, f"{where}: {_shown(ours)} is not {_shown(theirs)}"
     if isinstance(theirs, tuple | list):
         if len(ours) != len(theirs):
-            return "value", "length", f"{where}: {ours!r} is not {theirs!r}"
+            return "value", "length", f"{where}: {_shown(ours)} is not {_shown(theirs)}"
         found = (difference(a, b, ulps, f"{where}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs)))
         return next((problem for problem in found if problem), None)
     if isinstance(theirs, np.ndarray | np.generic):
         if ours.dtype != theirs.dtype:
-            return "dtype", f"{ours.dtype} is not {theirs.dtype}", f"{where}: {ours!r} is not {theirs!r}"
+            return "dtype", f"{ours.dtype} is not {theirs.dtype}", f"{where}: {_shown(ours)} is not {_shown(theirs)}"
         if ours.shape != theirs.shape:
-            return "shape", "", f"{where}: {ours!r} is not {theirs!r}"
+            return "shape", "", f"{where}: {_shown(ours)} is not {_shown(theirs)}"
         if theirs.dtype.kind == "f":
             # Not compared as an array: NumPy may be guarded against just that.
             pairs = zip(np.ravel(ours).tolist(), np.ravel(theirs).tolist())
@@ -257,12 +260,12 @@ def difference(ours: Any, theirs: Any, ulps: int, where: str) -> tuple[str, str,
             equal = all(_close(a, b, ulps * unit) for a, b in pairs)
         else:
             equal = ours.tolist() == theirs.tolist()
-        return None if equal else ("value", str(theirs.dtype), f"{where}: {ours!r} is not {theirs!r}")
+        return None if equal else ("value", str(theirs.dtype), f"{where}: {_shown(ours)} is not {_shown(theirs)}")
     if isinstance(theirs, float):
         equal = _close(ours, theirs, ulps * 2.0**-52)
     else:
         equal = ours == theirs
-    return None if equal else ("value", type(theirs).__name__, f"{where}: {ours!r} is not {theirs!r}")
+    return None if equal else ("value", type(theirs).__name__, f"{where}: {_shown(ours)} is not {_shown(theirs)}")
 
 
 def _close(ours: float, theirs: float, relative: float) -> bool:
@@ -295,7 +298,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 class Watched(ast.NodeTransformer):
-    """A program in which operations report to `_seen`, `_power`, `_shift`, `_cast`, `_stored` and `_extreme`."""
+    """A program in which operations report to functions of these names."""
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.expr:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
@@ -321,6 +324,13 @@ class Watched(ast.NodeTransformer):
                 node.args = [self._call("_cast", argument) for argument in node.args]
             elif node.func.attr in ("fmin", "fmax"):
                 node.args = [ast.Starred(self._call("_extreme", *node.args), ast.Load())]
+            elif node.func.attr in ("signbit", "copysign"):
+                node.args = [self._call("_signed", argument) for argument in node.args]
+            elif node.func.attr == "reshape":
+                node.func.value = self._call("_shaped", node.func.value)
+            elif node.func.attr in ("min", "max"):
+                node.func.value = self._call("_least", node.func.value)
+                node.args = [self._call("_least", argument) for argument in node.args]
         return self._call("_seen", node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -347,7 +357,7 @@ class Watched(ast.NodeTransformer):
 
 
 def _deviates(program: Program, call: str) -> set[str]:
-    """The entries of docs/deviations.md that the call is about: V1, V3, V4, V5, V22, or that this is not known."""
+    """The entries of docs/deviations.md that the call is about: V1, V3 to V5, V22 to V24, or that this is not known."""
     noticed: set[str] = set()
 
     def seen(value: Any) -> Any:
@@ -378,12 +388,36 @@ def _deviates(program: Program, call: str) -> set[str]:
             noticed.add("V22")
         return x, y
 
+    def least(x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f" and len({*np.signbit(x[x == 0]).tolist()}) == 2:
+            noticed.add("V22")
+        return x
+
+    def signed(x: Any) -> Any:
+        if np.any(np.isnan(np.asarray(x, dtype=np.float64))):
+            noticed.add("V24")
+        return x
+
+    def shaped(x: Any) -> Any:
+        if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+            noticed.add("V23")
+        return x
+
     def stored(target: Any, value: Any) -> Any:
         return cast(value) if isinstance(target, np.ndarray) and target.dtype.kind in "iu" else value
 
     tree = ast.fix_missing_locations(Watched().visit(ast.parse(program.text)))
     scope: dict[str, Any] = {"__name__": "program", "njit": lambda f: f}
-    scope |= {"_seen": seen, "_power": power, "_shift": shift, "_cast": cast, "_stored": stored, "_extreme": extreme}
+    scope |= {
+        "_seen": seen,
+        "_power": power,
+        "_shift": shift,
+        "_cast": cast,
+        "_stored": stored,
+        "_extreme": extreme,
+        "_least": least,
+        "_shaped": shaped,
+    }
     exec(compile(tree, "<watched>", "exec"), scope)
     try:
         with time_limit(10 * SECONDS_IN_CPYTHON), np.errstate(all="ignore"):

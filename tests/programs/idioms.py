@@ -26,7 +26,7 @@ class Idioms(Expressions):
         ways += [self.sorted_by, self.complex_numbers, self.ping_pong, self.strings, self.filled, self.product]
         ways += [self.stencil, self.assigned_twice, self.tried_loop, self.scalar_copy, self.finally_return, self.mapped]
         ways += [self.window, self.between, self.turned, self.neighbours, self.emptied, self.picked, self.mixed]
-        ways += [self.zeros]
+        ways += [self.zeros, self.limits]
         way = self.rng.choice(ways)
         before = len(self.lines)
         way()
@@ -223,17 +223,21 @@ class Idioms(Expressions):
         kind = self.kind(a)
         op, again = (self.rng.choice("|&^" if kind.dtype == "bool" else "+-*") for _ in range(2))
         b, c = self.fresh("b"), self.fresh("b")
-        self.write(f"{b} = {a} {op} {a}[::-1]")
-        self.write(f"{a}[{self.rng.choice([':', '1:', '::2', ':-1'])}] = {self.of(kind.dtype, 1)}")
         others = [n for n in self.arrays(1) if self.kind(n).dtype == kind.dtype and n != a]
-        if others and self.chance(0.6):
+        other = self.rng.choice(others) if others and self.chance(0.6) else ""
+        lines = [f"{b} = {a} {op} {a}[::-1]"]
+        lines += [f"{a}[{self.rng.choice([':', '1:', '::2', ':-1'])}] = {self.of(kind.dtype, 1)}"]
+        lines += [f"{c} = {b} {again} {other or a}"]
+        if other:
             self.write("try:")
-            self.write(f"    {c} = {b} {again} {self.rng.choice(others)}")
+            for line in lines:
+                self.write(f"    {line}")
             self.write("except ValueError:")
-            self.write(f"    {c} = {b}")
+            self.write(f"    {c} = {a}")
             self.keep(c, Array(kind.dtype, (f"~{c}",)))
         else:
-            self.write(f"{c} = {b} {again} {a}")
+            for line in lines:
+                self.write(line)
             self.keep(c, kind)
 
     def turned(self) -> None:
@@ -451,10 +455,10 @@ class Idioms(Expressions):
         """Two integers of different dtypes, compared and combined."""
         first, second = self.rng.choice(INTEGERS), self.rng.choice([*INTEGERS, "uint64", "int64"])
         x, y, less, both = (self.fresh("x") for _ in range(4))
-        self.write(f"{x}, {y} = {self.literal(first)}, {self.literal(second)}")
-        if self.chance(0.5):
+        self.write(f"{x}, {y} = {self.either_sign(first)}, {self.either_sign(second)}")
+        if self.chance(0.7):
             self.write(f"if {self.condition(1)}:")
-            self.write(f"    {x} = {self.literal(first)}")
+            self.write(f"    {x} = {self.either_sign(first)}")
         self.write(f"{less} = {x} {self.rng.choice(['<', '<=', '>', '==', '!='])} {y}")
         # Of uint64 and a signed one come floats, which have no bits.
         op = self.rng.choice(
@@ -466,6 +470,11 @@ class Idioms(Expressions):
         self.keep(less, "bool")
         if kind := result_of(f"{{}} {op} {{}}", first, second):
             self.keep(both, kind)
+
+    def either_sign(self, kind: str) -> str:
+        if kind in SIGNED and self.chance(0.5):
+            return f"np.{kind}({-self.rng.choice([1, 2, 3, 7, 100])})"
+        return self.literal(kind)
 
     def zeros(self) -> None:
         """Zeros of both signs: equal, and not the same."""
@@ -481,6 +490,17 @@ class Idioms(Expressions):
         self.keep(x, kind)
         self.keep(y, kind)
         self.keep(new, "pyfloat")
+
+    def limits(self) -> None:
+        """Ints near the ends of 64 bits: what leaves them must raise."""
+        if not self.edge(0.6):
+            return self.picked()
+        x, new = self.fresh("x"), self.fresh("x")
+        near = f"abs({self.of('pyint', 1)}) % 4"
+        end, back, on = self.rng.choice([("9223372036854775807", "-", "+"), ("-9223372036854775807", "+", "-")])
+        self.write(f"{x} = {end} {back} {near}")
+        self.write(f"{new} = ({x} {on} {self.rng.choice([0, 1, 2, 3, near])}) % 1000")
+        self.keep(new, "pyint")
 
     def finally_return(self) -> None:
         g, new, q = self.fresh("g"), self.fresh("x"), self.fresh("q")

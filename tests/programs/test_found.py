@@ -526,6 +526,14 @@ FOUND = {
         """,
         ["x = 1000.0", "x = -1.5", "x = 255.9", "x = float('inf')", "x = float('nan')"],
     ),
+    "a negative float for uint64": (
+        """
+        @njit
+        def f(x):
+            return np.uint64(x)
+        """,
+        ["x = -4.375", "x = -1.0", "x = -1e20", "x = 1e19", "x = 2e19", "x = -0.5"],
+    ),
     "a break through a finally, before a function that names itself is made": (
         """
         @njit
@@ -567,7 +575,7 @@ FOUND = {
             while n > 0:
                 n -= 1
                 a = b
-            return a, b, c, c[1:], c[1:]
+            return a, b, c, c[1:], c[1:], a.ravel(), a.ravel(), a.reshape(-1)
         """,
         ["a = np.zeros(0)\nn = 2", "a = np.zeros(3)\nn = 2", "a = np.zeros(3)\nn = 0"],
     ),
@@ -615,6 +623,12 @@ FOUND = {
             d, e = c.reshape(-1, 1), c.reshape(1, -1)
             d[0, 0] = 7.0
             e[0, -1] = 8.0
+            flat = a[:, 1][:, None].reshape(-1)
+            flat[0] = 3.0
+            flat = a[:, 2:3].ravel()
+            flat[0] = 4.0
+            flat = a.ravel()
+            flat[3] = 5.0
             g = a[:n, :].reshape(1, -1, 5)
             g[:, 0] += 1.0
             return a, b, d, e, g

@@ -354,8 +354,8 @@ def reshape(a, /, shape, order="C", *, copy=None):
 def ravel(a, order="C"):
     x = a if prim.is_array(a) else prim.array(a, None)
     if order_like(x, order) == "F":
-        return prim.reshape(prim.permute(x, None), (-1,))
-    return prim.reshape(x, (-1,))
+        return prim.reshape(prim.in_order(prim.permute(x, None)), (-1,))
+    return prim.reshape(prim.in_order(x), (-1,))
 
 
 @overload(np.ndarray.flatten)

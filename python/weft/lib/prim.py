@@ -346,6 +346,11 @@ def shape_of(x: Any) -> Any:
     _only_compiled("shape_of")
 
 
+def in_order(x: Any) -> Any:
+    """An array as a C-ordered one: itself if its elements lie in that order, else a copy."""
+    _only_compiled("in_order")
+
+
 def is_contiguous(x: Any) -> Any:
     """Whether an array is known to be C-ordered."""
     _only_compiled("is_contiguous")

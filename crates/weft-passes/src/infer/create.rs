@@ -32,6 +32,7 @@ impl Infer<'_> {
                 None => Ok(Abs::Tuple(vec![])),
             },
             ("reshape", [x, shape]) => self.reshape(x, shape),
+            ("in_order", [x]) => self.array_argument(x).and_then(|t| self.in_order(t)).map(Abs::Value),
             ("permute", [x, axes]) => self.permute(x, axes),
             ("squeeze", [x, axes]) => self.squeeze(x, axes),
             ("item", [x]) => self.item(x),
@@ -406,44 +407,54 @@ impl Infer<'_> {
             }
             _ => self.same_count(&own, &dims, &total, &known, &sizes, &template)?,
         }
-        let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("a shape of no array")) };
-        let shaped = |ty: TensorType| Type::tensor(TensorType { dims: dims.clone(), layout: Layout::C, ..ty });
+        let own = non_units(&own);
+        let line = self.tensor(t).filter(|ty| ty.layout != Layout::C && ty.place == Place::Host).is_some();
+        if let ([line], [k], true) = (&own[..], &non_units(&dims)[..], line && matches!(self.door, super::Door::Njit)) {
+            // A line in any direction is the same line with other axes of size 1 beside it.
+            let none = || Abs::Const(Const::None);
+            let rank = self.tensor(t).map_or(0, TensorType::rank);
+            let axes = (0..rank).map(|axis| match axis == *line {
+                true => Part::Slice(Box::new([none(), none(), none()])),
+                false => Part::At(Abs::Const(Const::Int(0))),
+            });
+            let new = |count: usize| std::iter::repeat_with(|| Part::New).take(count);
+            let parts: Vec<Part> = new(*k).chain(axes).chain(new(dims.len() - 1 - k)).collect();
+            return Ok(Abs::Value(self.view(t, &parts)?));
+        }
+        let source = self.in_order(t)?;
+        let Some(ty) = self.tensor(source).cloned() else { return Err(self.internal("a shape of no array")) };
+        let ty = Type::tensor(TensorType { dims, layout: Layout::C, ..ty });
+        Ok(Abs::Value(self.emit(Op::NtReshape, &[source], ty)))
+    }
+
+    /// The array as a C-ordered one: its own memory if the elements lie in that order, else a copy.
+    fn in_order(&mut self, t: ValueId) -> Result<ValueId, Diagnostic> {
+        let Some(ty) = self.tensor(t).cloned() else { return Ok(t) };
+        // Of an array that cannot be written, the copy could.
         let known = ty.layout == Layout::C || ty.readonly || ty.place != Place::Host;
         if known || !matches!(self.door, super::Door::Njit) {
-            let source = self.dense(t)?;
-            let ty = self.tensor(source).cloned().unwrap_or(ty);
-            return Ok(Abs::Value(self.emit(Op::NtReshape, &[source], shaped(ty))));
+            return self.dense(t);
         }
-        if let ([_], [k]) = (&ty.dims[..], &non_units(&dims)[..]) {
-            // A line in any direction is the same line with axes of size 1 beside it.
-            let parts = (0..dims.len()).map(|axis| match axis == *k {
-                true => {
-                    Part::Slice(Box::new([Abs::Const(Const::None), Abs::Const(Const::None), Abs::Const(Const::None)]))
-                }
-                false => Part::New,
-            });
-            return Ok(Abs::Value(self.view(t, &parts.collect::<Vec<_>>())?));
-        }
-        let lies_in_order = self.lies_in_order(t, &ty, &total)?;
+        let lies_in_order = self.lies_in_order(t, &ty)?;
         let (shared, copied) = (self.out.new_region(), self.out.new_region());
-        let result = shaped(ty);
+        let ty = Type::tensor(TensorType { layout: Layout::C, ..ty });
         self.inside(shared, |s| {
-            let v = s.emit(Op::NtReshape, &[t], result.clone());
+            let v = s.emit(Op::NtReshape, &[t], ty.clone());
             s.effect(Op::Yield, &[v]);
         });
         self.inside(copied, |s| -> Result<(), Diagnostic> {
-            let dense = s.dense(t)?;
-            let v = s.emit(Op::NtReshape, &[dense], result.clone());
+            let v = s.dense(t)?;
             s.effect(Op::Yield, &[v]);
             Ok(())
         })?;
-        let op = self.builder().op(Op::ScfIf, &[lies_in_order], &[result], &[shared, copied]);
-        Ok(Abs::Value(self.out.op(op).results[0]))
+        let op = self.builder().op(Op::ScfIf, &[lies_in_order], &[ty], &[shared, copied]);
+        Ok(self.out.op(op).results[0])
     }
 
     /// Whether the elements of an array lie one after the other, in C order.
-    fn lies_in_order(&mut self, t: ValueId, ty: &TensorType, total: &Abs) -> Result<ValueId, Diagnostic> {
-        let total = self.pyint(total)?;
+    fn lies_in_order(&mut self, t: ValueId, ty: &TensorType) -> Result<ValueId, Diagnostic> {
+        let total = self.count(t)?;
+        let total = self.pyint(&total)?;
         let one = self.constant(Const::Int(1), Type::PYINT);
         let mut all = self.test(CmpOp::Lt, total, one);
         let mut so_far = self.constant(Const::Bool(true), Type::PYBOOL);

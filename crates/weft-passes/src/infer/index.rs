@@ -392,6 +392,16 @@ impl Infer<'_> {
                 let least = s.constant(Const::Int(lo), Type::PYINT);
                 s.effect(Op::Yield, &[least]);
             } else {
+                // What a Python int of 64 bits holds is shown: it is negative.
+                let (least, none) = (
+                    s.constant(Const::Float(-(2f64.powi(63))), Type::PYFLOAT),
+                    s.constant(Const::Float(0.0), Type::PYFLOAT),
+                );
+                let (above, below) = (s.test(CmpOp::Ge, wide, least), s.test(CmpOp::Lt, wide, none));
+                let shown = s.emit(Op::And, &[above, below], Type::PYBOOL);
+                let int = s.cast(wide, Type::PYINT);
+                let template = format!("Python integer {{i}} out of bounds for {}", dtype.numpy_name());
+                s.raise_if(shown, ExcClass::OverflowError, &template, &[int]);
                 let site = s.site(ExcClass::OverflowError, TOO_LARGE);
                 s.effect(Op::Raise { site }, &[]);
             }

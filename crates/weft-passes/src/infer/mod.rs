@@ -142,7 +142,7 @@ fn views_apart(entry: &Func) -> Vec<bool> {
     entry.walk(&mut |op| {
         let data = entry.op(op);
         match data.op {
-            Op::NtView { .. } => views.extend(&data.results),
+            Op::NtView { .. } | Op::NtReshape => views.extend(&data.results),
             Op::Return => ways.push(&data.operands),
             _ => {}
         }
