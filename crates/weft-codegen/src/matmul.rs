@@ -36,7 +36,9 @@ impl Matrices {
     fn with_vector(&self) -> Option<MatVec> {
         let columns = self.k;
         if self.n == 1 {
-            let &Matrices { to, a, b: x, m: rows, to_row: to_step, a_row: row, a_column: column, b_row: x_step, .. } = self;
+            let &Matrices {
+                to, a, b: x, m: rows, to_row: to_step, a_row: row, a_column: column, b_row: x_step, ..
+            } = self;
             return Some(MatVec { to, to_step, a, rows, columns, row, column, x, x_step });
         }
         let &Matrices { to, b: a, a: x, n: rows, to_column: to_step, .. } = self;

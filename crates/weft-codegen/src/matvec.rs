@@ -248,7 +248,8 @@ unsafe fn by_columns<T: Number, const FUSED: bool>(p: &MatVec, at: &impl Fn(*con
 }
 
 /// The sum of the products of two vectors of `n` elements, written to `to`. Steps are in bytes.
-pub(crate) type Dot = unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
+pub(crate) type Dot =
+    unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
 
 /// What compiled code calls for vectors of a dtype, on this processor.
 pub(crate) fn dot(dtype: DType) -> Option<Dot> {

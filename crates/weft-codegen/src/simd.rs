@@ -68,7 +68,9 @@ macro_rules! plain {
 plain!(f32, f64);
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use std::arch::x86_64::{__m256 as Singles, __m256d as Doubles, __m512 as WideSingles, __m512d as WideDoubles};
+pub(crate) use std::arch::x86_64::{
+    __m256 as Singles, __m256d as Doubles, __m512 as WideSingles, __m512d as WideDoubles,
+};
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Singles = Four<f32>;
 #[cfg(not(target_arch = "x86_64"))]

@@ -404,7 +404,10 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                 // A routine takes a block at a time; how many items that are, it says itself.
                 let mut blocks = false;
                 f.walk_region(data.regions[0], &mut |inner| {
-                    blocks |= matches!(f.op(inner).op, Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemDot);
+                    blocks |= matches!(
+                        f.op(inner).op,
+                        Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemDot
+                    );
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = match blocks {
