@@ -35,7 +35,7 @@ impl Infer<'_> {
         if self.out.ty(array).as_tensor().is_none_or(|t| t.layout != Layout::C) {
             return Err(refused("assigning to the shape of an array that is not in C order".into()).help(help));
         }
-        self.call(&Abs::Method(Box::new(x.clone()), "weft.array.reshape".into()), &[value.clone()], &[])
+        self.call(&Abs::Method(Box::new(x.clone()), "weft.array.reshape".into()), std::slice::from_ref(value), &[])
     }
 
     /// Whether an operation on arrays made it, and no list has it.
