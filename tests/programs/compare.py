@@ -128,7 +128,7 @@ def compare(program: Program, compiler: Callable[[str], Any] = by_weft, third: b
                 return Outcome("hang", "", call)
             outcome = _judge(found, expected, program, call)
             outcome.wanted = _name(expected.error)
-            if outcome.wrong and _read_only_and_handled(program, call, compiled):
+            if outcome.wrong and _read_only(program, call, compiled, found.error):
                 outcome = Outcome("deviation", "V20")
             elif outcome.wrong and (about := _deviates(program, call)):
                 # An int beyond 64 bits must raise (V1): a wrong number is no deviation. A handler may hide that it did.
@@ -147,9 +147,9 @@ def compare(program: Program, compiler: Callable[[str], Any] = by_weft, third: b
     return Outcome("same", "twin" if twin else "", third=max(asked, key=lambda said: said != "same", default=""))
 
 
-def _read_only_and_handled(program: Program, call: str, compiled: Any) -> bool:
-    """Whether an exception that only V20 explains may have met a `try`: with arrays that can be written all is well."""
-    if "writeable" not in call or "try:" not in program.text:
+def _read_only(program: Program, call: str, compiled: Any, error: BaseException | None) -> bool:
+    """Whether it is an exception that only V20 explains, or that may have met a `try`: without it all is well."""
+    if "writeable" not in call or ("try:" not in program.text and "read-only" not in str(error)):
         return False
     written = "\n".join(line for line in call.split("\n") if "writeable" not in line)
     with time_limit(SECONDS_IN_CPYTHON + SECONDS_IN_WEFT):

@@ -198,7 +198,8 @@ fn walrus_binds_where_it_is_evaluated() {
             yield(%5, %11)
           }
           scf.if(%6) {
-            return(%m.7)
+            %12 = py.read(%m.7)
+            return(%12)
           } {
             yield()
           }

@@ -107,8 +107,9 @@ fn a_comprehension_is_loops_around_append() {
             }
             yield(%w.8)
           }
-          %14 = py.tuple(%2, %w.4)
-          return(%14)
+          %14 = py.read(%w.4)
+          %15 = py.tuple(%2, %14)
+          return(%15)
         }
         "#,
     );

@@ -42,8 +42,9 @@ fn what_a_try_binds_is_a_cell_and_handlers_leave_a_block() {
             yield(%10)
           }
           %11 = py.take(%x.3)
-          %12 = py.tuple(%11, %ok.4)
-          return(%12)
+          %12 = py.read(%11)
+          %13 = py.tuple(%12, %ok.4)
+          return(%13)
         }
         "#,
     );
@@ -169,7 +170,8 @@ fn finally_without_jumps() {
           %7 = py.global() <{path="h"}>
           %8 = py.call(%7) <{keywords=[]}>
           %9 = py.take(%n.2)
-          return(%9)
+          %10 = py.read(%9)
+          return(%10)
         }
         "#,
     );

@@ -49,7 +49,8 @@ fn a_path_that_assigns_nothing_yields_unbound() {
             %4 = py.unbound() <{name="b"}>
             yield(%4)
           }
-          return(%b.2)
+          %5 = py.read(%b.2)
+          return(%5)
         }
         "#,
     );
@@ -145,8 +146,9 @@ fn a_loop_carries_what_is_read_again_or_later_and_its_else_follows_it() {
             yield(%13, %10)
           }
           %14 = py.unary(%s.5) <{op="-"}>
-          %15 = py.tuple(%14, %last.6)
-          return(%15)
+          %15 = py.read(%last.6)
+          %16 = py.tuple(%14, %15)
+          return(%16)
         }
         "#,
     );
@@ -178,7 +180,8 @@ fn a_return_may_leave_loops() {
             }
             yield(%k.5)
           }
-          return(%k.2)
+          %9 = py.read(%k.2)
+          return(%9)
         }
         "#,
     );
@@ -386,16 +389,17 @@ fn jumps_count_loops_from_the_inside() {
         func @f(%x.0) {
           %1 = py.unbound() <{name="a"}>
           %a.2 = py.for(%x.0, %1) { ^(%a.3, %a.4):
-            py.for(%a.3) { ^(%b.5):
-              %6 = py.truth(%b.5)
-              scf.if(%6) {
+            %5 = py.read(%a.3)
+            py.for(%5) { ^(%b.6):
+              %7 = py.truth(%b.6)
+              scf.if(%7) {
                 continue() <{depth=0}>
               } {
                 yield()
               }
               scf.loop() {
-                %7 = py.truth(%b.5)
-                scf.if(%7) {
+                %8 = py.truth(%b.6)
+                scf.if(%8) {
                   yield()
                 } {
                   break() <{depth=0}>
@@ -406,7 +410,8 @@ fn jumps_count_loops_from_the_inside() {
             }
             break(%a.3) <{depth=0}>
           }
-          return(%a.2)
+          %9 = py.read(%a.2)
+          return(%9)
         }
         "#,
     );
