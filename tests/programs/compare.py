@@ -417,6 +417,7 @@ def _deviates(program: Program, call: str) -> set[str]:
         "_extreme": extreme,
         "_least": least,
         "_shaped": shaped,
+        "_signed": signed,
     }
     exec(compile(tree, "<watched>", "exec"), scope)
     try:
