@@ -249,8 +249,14 @@ RACY = {
     "a new array for each": ("t = np.zeros(m)\nfor i in prange(n):\n    t = t + a[i]\nreturn t", [4]),
     "rows that are read": ("t = np.zeros(m)\nfor i in prange(n):\n    t += a[i]\n    y[i] = t[0]\nreturn t", [5]),
     "the first that": ("t = -1\nfor i in prange(n):\n    if x[i] > 0:\n        t = i\nreturn t", [3]),
-    "the best or": ("u, v = x[0], 0\nfor i in prange(n):\n    if k[i] > 900 or x[i] > u:\n        u, v = x[i], i\nreturn u, v", [4]),
-    "a comparison that is kept": ("u, v = x[0], False\nfor i in prange(n):\n    t = bool(x[i] > u)\n    if t:\n        u, v = x[i], t\nreturn u, v", [4]),
+    "the best or": (
+        "u, v = x[0], 0\nfor i in prange(n):\n    if k[i] > 900 or x[i] > u:\n        u, v = x[i], i\nreturn u, v",
+        [4],
+    ),
+    "a comparison that is kept": (
+        "u, v = x[0], False\nfor i in prange(n):\n    t = bool(x[i] > u)\n    if t:\n        u, v = x[i], t\nreturn u, v",
+        [4],
+    ),
     "a best that is read": (
         "u, v = x[0], 0\nfor i in prange(n):\n    if x[i] < u:\n        u, v = x[i], i\n    y[i] = u",
         [6],

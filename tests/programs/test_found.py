@@ -677,6 +677,16 @@ FOUND = {
         """,
         ["n = 0\nd = 3"],
     ),
+    "a list that never has items loses one": (
+        """
+        def f(c):
+            a = [len for v in range(3) if 0]
+            if c:
+                del a[1]
+            return c
+        """,
+        ["c = 0", "c = 1"],
+    ),
 }
 
 

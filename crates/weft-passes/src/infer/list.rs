@@ -351,6 +351,10 @@ impl Infer<'_> {
             [Abs::Slice(parts)] => self.list_function("delete_slice", list, &parts[..]).map(drop),
             [i] => {
                 let at = self.list_index(list, i, "list assignment index out of range")?;
+                // A list that never has items: every index is outside.
+                if self.is_terminated() {
+                    return Ok(());
+                }
                 self.list_function("remove_at", list, &[at]).map(drop)
             }
             _ => Err(self.typing("list indices must be integers or slices, not tuple")),
