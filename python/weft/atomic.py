@@ -108,7 +108,8 @@ def cas(array: Array, index: Index, expected: Value, desired: Value) -> Any:
     _check(array, desired)
     old = _element(array, index)
     array[index] = expected
-    same = memoryview(array[index]).tobytes() == memoryview(old).tobytes()
+    wanted: Any = array[index]
+    same = memoryview(wanted).tobytes() == memoryview(old).tobytes()
     array[index] = desired if same else old
     return old
 
