@@ -95,6 +95,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
+def threads_kept():
+    """The number of threads that a test sets is as before after it."""
+    import weft
+
+    before = weft.get_num_threads()
+    yield
+    weft.set_num_threads(before)
+
+
+@pytest.fixture
 def overloads_undone():
     """What a test registers is gone after it."""
     from weft import _overload

@@ -30,11 +30,7 @@ REDUCTIONS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _threads():
-    before = weft.get_num_threads()
-    yield
-    weft.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads_kept")
 
 
 def compiled(text, names):

@@ -11,11 +11,7 @@ NAMES = ["add", "sub", "min", "max", "and_", "or_", "xor", "exchange"]
 DTYPES = list("bBhHiIlLfd")
 
 
-@pytest.fixture(autouse=True)
-def _threads():
-    before = weft.get_num_threads()
-    yield
-    weft.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads_kept")
 
 
 def updates(name):

@@ -18,11 +18,7 @@ THREADS = (1, 2, 7)
 N, M = 1500, 6
 
 
-@pytest.fixture(autouse=True)
-def _threads():
-    before = weft.get_num_threads()
-    yield
-    weft.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads_kept")
 
 
 @weft.reduction(identity=0)

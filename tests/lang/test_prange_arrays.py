@@ -9,11 +9,7 @@ from weft import prange
 THREADS = (1, 2, 7)
 
 
-@pytest.fixture(autouse=True)
-def _threads():
-    before = weft.get_num_threads()
-    yield
-    weft.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads_kept")
 
 
 @weft.njit

@@ -14,18 +14,14 @@ def test_any_sizes_through_one_function(sizes):
     """Patterns of equal sizes are compiled for; what fits none of them goes through code for any."""
     a, b, c = sizes
 
-    def plain(x, y, z, n):
-        return x + y[:, None], x.T @ y, z + n, x[: n - 1].shape, y[n - 1 :] if n <= len(y) else y
-
-    compiled = ANY_SIZES
     x, y, z = np.arange(a * b).reshape(a, b) * 1.0, np.arange(a) + 0.5, np.arange(c * c).reshape(c, c)
     for n in (0, 1, 2, 3, -1):
-        for got, wanted in zip(compiled(x, y, z, n), plain(x, y, z, n)):
+        for got, wanted in zip(any_sizes(x, y, z, n), any_sizes.py_func(x, y, z, n), strict=True):
             np.testing.assert_array_equal(got, wanted)
 
 
 @weft.njit
-def ANY_SIZES(x, y, z, n):
+def any_sizes(x, y, z, n):
     return x + y[:, None], x.T @ y, z + n, x[: n - 1].shape, y[n - 1 :] if n <= len(y) else y
 
 
@@ -43,6 +39,20 @@ def test_an_integer_that_is_a_size_now_and_then():
     with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 5"):
         total(x, 6)
     assert total(x[:3], 3) == 3.0
+
+
+# spec: N10
+def test_loops_up_to_a_size_check_nothing():
+    def total(x, n):
+        s = 0.0
+        for i in range(n):
+            s += x[i]
+        return s
+
+    of_size, of_less = weft.njit(total), weft.njit(total)
+    assert of_size(np.ones(5), 5) == 5 and of_less(np.ones(5), 4) == 4
+    assert "IndexError" not in of_size.inspect("loops")
+    assert "IndexError" in of_less.inspect("loops")
 
 
 def test_many_integers_and_axes():
@@ -72,9 +82,9 @@ def test_what_is_read_repeatedly_and_written_over():
         x[1:] = x[0] + x[1:]
 
     rng = np.random.default_rng(2)
-    for function in (steps, rows):
-        ours, theirs = np.asfortranarray(rng.integers(-3, 9, (9, 9))), None
-        theirs = ours.copy()
+    for function, order in itertools.product((steps, rows), "CF"):
+        theirs = rng.integers(-3, 9, (9, 9))
+        ours = theirs.copy(order)
         weft.njit(function)(ours)
         function(theirs)
         np.testing.assert_array_equal(ours, theirs)
@@ -119,3 +129,4 @@ def test_out_after_the_arguments():
     x, y = np.arange(4.0), np.arange(4.0) + 2
     got, wanted = weft.njit(f)(x, y), f(x, y)
     np.testing.assert_array_equal(got[0], wanted[0])
+    assert got[1] == wanted[1]

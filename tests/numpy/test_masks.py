@@ -99,6 +99,17 @@ def test_masks(function, arguments):
         np.testing.assert_allclose(a, b, rtol=1e-6 if np.asarray(a).dtype == np.complex64 else 1e-14)
 
 
+# spec: N7
+def test_what_one_mask_chose_is_one_loop():
+    compiled = weft.njit(step)
+    compiled(np.ones((4, 5)), np.ones((4, 5)), 2.0)
+    assert "nt.compress" in compiled.inspect("ntensor")
+    assert "nt.compress" not in compiled.inspect("fused")
+    compiled = weft.njit(changed_between)
+    compiled(np.ones(5))
+    assert "nt.compress" in compiled.inspect("fused")
+
+
 @weft.njit
 def assign(x, m, v):
     x[m] = v

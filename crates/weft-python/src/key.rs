@@ -169,8 +169,9 @@ const SIZES: usize = 7;
 /// Most integers that are compared with sizes, and the bits of each.
 const INTS: usize = 4;
 const INT_BITS: u32 = 3;
-/// Bits of a pattern; the one above says that there is none.
-const BITS: u32 = 63;
+/// Bits of all of them, below those of the axes; the highest bit of a word says that there is no pattern.
+const ALL_INTS: u32 = INTS as u32 * INT_BITS;
+const AXES: u32 = 63 - ALL_INTS;
 
 /// Bits of a code among so many known sizes: 0 for a size that is told apart from none, the number of a known one, or one more
 /// for a size that is known from then on.
@@ -197,7 +198,7 @@ impl Alike {
     pub(crate) fn add(&mut self, slots: &[u64], at: usize, rank: usize) {
         for &size in &slots[at..at + rank] {
             let bits = code_bits(self.known);
-            if self.bits + bits > BITS - INTS as u32 * INT_BITS {
+            if self.bits + bits > AXES {
                 return;
             }
             let code = match self.number(size) {
@@ -227,7 +228,7 @@ impl Alike {
     /// The last word of the call's key.
     #[inline]
     pub(crate) fn word(&self, slots: &[u64]) -> Word {
-        let mut word = self.pattern << (INTS as u32 * INT_BITS);
+        let mut word = self.pattern << ALL_INTS;
         for (k, &at) in self.ints[..self.int_count].iter().enumerate() {
             word |= (self.number(slots[at as usize]).unwrap_or(0) as u64) << (k as u32 * INT_BITS);
         }
@@ -257,8 +258,7 @@ pub(crate) struct Words<'a> {
 impl<'a> Words<'a> {
     pub(crate) fn new(key: &'a Key, place: &'a Place) -> Words<'a> {
         let last = key.last().filter(|last| **last != Word::GENERAL);
-        let pattern =
-            last.map(|last| (last.0 >> (INTS as u32 * INT_BITS), last.0 & ((1 << (INTS as u32 * INT_BITS)) - 1)));
+        let pattern = last.map(|last| (last.0 >> ALL_INTS, last.0 & ((1 << ALL_INTS) - 1)));
         Words { rest: key, next: 0, place, pattern, bits: 0, sizes: vec![] }
     }
 
@@ -269,7 +269,7 @@ impl<'a> Words<'a> {
         let mut dims = t.dims.clone();
         for dim in dims.iter_mut() {
             let bits = code_bits(self.sizes.len());
-            if self.bits + bits > BITS - INTS as u32 * INT_BITS {
+            if self.bits + bits > AXES {
                 break;
             }
             let code = (*codes & ((1 << bits) - 1)) as usize;

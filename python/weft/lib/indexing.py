@@ -105,14 +105,6 @@ def together(a, b):
     return a + b * 0
 
 
-def count_true(mask):
-    n = 0
-    for m in flat(mask):
-        if m:
-            n += 1
-    return n
-
-
 @overload(np.nonzero, np.ndarray.nonzero)
 def nonzero(a):
     n = 0

@@ -21,6 +21,7 @@ pub(crate) mod math;
 pub(crate) mod memory;
 pub(crate) mod numpy;
 pub(crate) mod parallel;
+mod routine;
 pub(crate) mod scalar;
 mod speculate;
 pub(crate) mod types;

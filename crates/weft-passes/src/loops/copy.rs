@@ -149,15 +149,25 @@ impl Lower<'_> {
     /// Lets an op read copies of the arrays that it reads again and again, where `to` shares their memory: they are smaller than
     /// what is written. Returns the arrays themselves.
     fn save_repeated(&mut self, op: OpId, to: &Array, space: &[Dim]) -> Result<BTreeMap<ValueId, Array>, Diagnostic> {
+        let repeated = |v: &&ValueId| {
+            self.arrays.get(v).is_some_and(|a| {
+                let skip = space.len() - a.ty.rank();
+                let repeats = |k: usize| k < skip || a.ty.dims[k - skip] != space[k];
+                !a.ty.dims.is_empty() && (0..space.len()).any(repeats) && !self.apart(to, a)
+            })
+        };
+        let operands: Vec<ValueId> = self.r.src.op(op).operands.iter().filter(repeated).copied().collect();
+        self.save(to, &operands)
+    }
+
+    /// Lets copies of arrays be read where writing `to` would change them. Returns the arrays themselves.
+    fn save(&mut self, to: &Array, read: &[ValueId]) -> Result<BTreeMap<ValueId, Array>, Diagnostic> {
         let mut saved = BTreeMap::new();
-        for v in self.r.src.op(op).operands.clone() {
-            let Some(a) = self.arrays.get(&v).filter(|_| !saved.contains_key(&v)).cloned() else { continue };
-            let skip = space.len() - a.ty.rank();
-            let repeats = |k: usize| k < skip || a.ty.dims[k - skip] != space[k];
-            if !a.ty.dims.is_empty() && (0..space.len()).any(repeats) && !self.apart(to, &a) {
+        for v in read {
+            if let Some(a) = self.arrays.get(v).filter(|_| !saved.contains_key(v)).cloned() {
                 let copy = self.read_first(to, &a)?;
-                self.arrays.insert(v, copy);
-                saved.insert(v, a);
+                self.arrays.insert(*v, copy);
+                saved.insert(*v, a);
             }
         }
         Ok(saved)
@@ -170,14 +180,7 @@ impl Lower<'_> {
         read: &[ValueId],
         work: impl FnOnce(&mut Self) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
-        let mut saved = BTreeMap::new();
-        for v in read {
-            if let Some(a) = self.arrays.get(v).filter(|_| !saved.contains_key(v)).cloned() {
-                let copy = self.read_first(to, &a)?;
-                self.arrays.insert(*v, copy);
-                saved.insert(*v, a);
-            }
-        }
+        let saved = self.save(to, read)?;
         work(self)?;
         self.arrays.extend(saved);
         Ok(())
