@@ -4,7 +4,7 @@
 
 use weft_ir::DType;
 use weft_ir::attr::Fold;
-use weft_ir::reduce::{RUN, block, split};
+use weft_ir::reduce::{block, split};
 
 /// Number of a fold in compiled code.
 pub(crate) fn fold_number(fold: Fold) -> u64 {
@@ -36,6 +36,8 @@ struct Lines {
     /// From one reduction to the next.
     in_step: isize,
     out_step: isize,
+    /// Elements of a run, where the order is that of runs: 1 where the elements are results of runs.
+    run: usize,
 }
 
 /// What compiled code calls: the number of a fold, the number of a dtype, and a [`Lines`] in words.
@@ -88,6 +90,8 @@ fn dispatch(fold: u64, dtype: u64, lines: &Lines) {
 /// An element.
 trait Item: Copy {
     const ZERO: Self;
+    /// The identity of addition: 0.0 would turn a sum of -0.0 into 0.0.
+    const NEUTRAL: Self;
     const ONE: Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -103,6 +107,7 @@ macro_rules! integers {
     ($($t:ty),*) => {$(
         impl Item for $t {
             const ZERO: $t = 0;
+            const NEUTRAL: $t = 0;
             const ONE: $t = 1;
             #[inline(always)]
             fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
@@ -119,8 +124,8 @@ macro_rules! integers {
 macro_rules! floats {
     ($($t:ty),*) => {$(
         impl Item for $t {
-            // The identity of addition: 0.0 would turn a sum of -0.0 into 0.0.
-            const ZERO: $t = -0.0;
+            const ZERO: $t = 0.0;
+            const NEUTRAL: $t = -0.0;
             const ONE: $t = 1.0;
             #[inline(always)]
             fn plus(self, other: $t) -> $t { self + other }
@@ -145,7 +150,8 @@ struct Complex<T>(T, T);
 macro_rules! complexes {
     ($($t:ty),*) => {$(
         impl Item for Complex<$t> {
-            const ZERO: Self = Complex(-0.0, -0.0);
+            const ZERO: Self = Complex(0.0, 0.0);
+            const NEUTRAL: Self = Complex(-0.0, -0.0);
             const ONE: Self = Complex(1.0, 0.0);
             #[inline(always)]
             fn plus(self, other: Self) -> Self { Complex(self.0 + other.0, self.1 + other.1) }
@@ -174,6 +180,8 @@ complexes!(f32, f64);
 /// How two elements become one.
 trait Combine<T: Copy> {
     const IDENTITY: T;
+    /// The result of no elements.
+    const EMPTY: T = Self::IDENTITY;
     fn fold(a: T, b: T) -> T;
 }
 
@@ -185,7 +193,8 @@ struct Or;
 struct And;
 
 impl<T: Item> Combine<T> for Sum {
-    const IDENTITY: T = T::ZERO;
+    const IDENTITY: T = T::NEUTRAL;
+    const EMPTY: T = T::ZERO;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
         a.plus(b)
@@ -251,7 +260,10 @@ fn ordered<T: Ordered>(fold: Fold, lines: &Lines) {
 #[inline(always)]
 fn run<T: Copy, C: Combine<T>>(l: &Lines) {
     let item = size_of::<T>() as isize;
-    if l.in_step != 0 && l.stride.unsigned_abs() > l.in_step.unsigned_abs() {
+    if l.n == 0 {
+        return fill(l, C::EMPTY);
+    }
+    if l.run == 1 || (l.in_step != 0 && l.stride.unsigned_abs() >= l.in_step.unsigned_abs()) {
         return columns::<T, C>(l);
     }
     for k in 0..l.m as isize {
@@ -264,6 +276,14 @@ fn run<T: Copy, C: Combine<T>>(l: &Lines) {
             };
             l.out.offset(k * l.out_step).cast::<T>().write_unaligned(v);
         }
+    }
+}
+
+/// Reductions of nothing.
+fn fill<T: Copy>(l: &Lines, v: T) {
+    for k in 0..l.m as isize {
+        // SAFETY: the lines describe memory that may be written.
+        unsafe { l.out.offset(k * l.out_step).cast::<T>().write_unaligned(v) };
     }
 }
 
@@ -287,12 +307,23 @@ unsafe fn along<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *const 
     results[0]
 }
 
+/// Elements of a short line, at most the fewest lanes.
+const SHORT: usize = 8;
 /// Most lanes: those of one byte.
 const LANES: usize = 512;
 
 #[inline(always)]
 unsafe fn one_block<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *const T) -> T {
     let lanes = LANES / size_of::<T>();
+    if n <= SHORT {
+        // Lanes without an element change nothing.
+        let mut acc = [C::IDENTITY; SHORT];
+        for (i, a) in acc[..n].iter_mut().enumerate() {
+            // SAFETY: one of the `n` elements.
+            *a = C::fold(*a, unsafe { at(i).read_unaligned() });
+        }
+        return halves::<T, C>(&mut acc, SHORT);
+    }
     // As many accumulators at a time as registers hold.
     let group = lanes / 2;
     let mut acc = [C::IDENTITY; LANES];
@@ -311,6 +342,12 @@ unsafe fn one_block<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *co
         // SAFETY: one of the `n` elements.
         *a = C::fold(*a, unsafe { at(rows * lanes + k).read_unaligned() });
     }
+    halves::<T, C>(&mut acc, lanes)
+}
+
+/// Lanes, folded by halves.
+#[inline(always)]
+fn halves<T: Copy, C: Combine<T>>(acc: &mut [T], lanes: usize) -> T {
     let mut half = lanes / 2;
     while half > 0 {
         let (low, high) = acc.split_at_mut(half);
@@ -348,8 +385,8 @@ unsafe fn runs<T: Copy, C: Combine<T>>(
     n: usize,
     acc: &mut [T; TILE],
 ) {
-    if n > RUN {
-        let left = split(n);
+    if n > l.run {
+        let left = split(n, l.run);
         let mut second = [C::IDENTITY; TILE];
         // SAFETY: the caller's.
         unsafe {

@@ -265,6 +265,16 @@ impl<'m> Frame<'m> {
                 }
                 _ => return Err(Failure::fault("an nt.into yields no array")),
             },
+            Op::NtFold { fold, axes } => match self.region(data.regions[0], vec![])? {
+                Flow::Yield(values) if values.len() == 1 => {
+                    let last = self.f.region(data.regions[0]).ops.last();
+                    let yielded = last.map(|&op| self.f.op(op).operands[0]);
+                    let ty = yielded.and_then(|v| self.f.ty(v).as_tensor());
+                    let ty = ty.ok_or_else(|| Failure::fault("an nt.fold yields no array"))?;
+                    vec![Value::Array(self.reduce(id, values[0].array()?, ty, *fold, axes)?)]
+                }
+                _ => return Err(Failure::fault("an nt.fold yields no array")),
+            },
             Op::EnvRegion { .. } => match self.region(data.regions[0], self.operands(&data.operands)?)? {
                 Flow::Yield(values) => values,
                 _ => return Err(Failure::fault("an env.region is left from inside")),
@@ -531,15 +541,26 @@ impl<'m> Frame<'m> {
                 let p = pointer(0)?;
                 vec![Value::Scalar(Scalar::i64(p.memory.address() + p.offset))]
             }
-            Op::MemReduce { fold } => {
+            Op::MemStack { bytes } => {
+                let memory = Memory::borrowed(vec![0; *bytes as usize]);
+                let Type::Mem(dtype, _) = *self.f.ty(data.results[0]) else {
+                    return Err(Failure::fault("memory of nothing"));
+                };
+                vec![Value::Pointer(Pointer { memory, offset: 0, dtype })]
+            }
+            Op::MemReduce { fold, pairs } => {
                 let (from, to) = (pointer(0)?, pointer(1)?);
                 let word = |i: usize| self.operand(id, i).and_then(Value::int);
                 let (n, stride, m, in_step, out_step) = (word(2)?, word(3)?, word(4)?, word(5)?, word(6)?);
-                let fastest = in_step == 0 || stride.abs() <= in_step.abs();
+                let order = match in_step == 0 || stride.abs() < in_step.abs() {
+                    _ if *pairs => crate::nt::Order::Pairs,
+                    true => crate::nt::Order::Along,
+                    false => crate::nt::Order::Across,
+                };
                 for k in 0..m {
                     let mut get =
                         |i: usize| from.memory.load(from.offset + k * in_step + i as i64 * stride, from.dtype);
-                    let v = crate::nt::reduce_line(*fold, n as usize, from.dtype, fastest, &mut get)?;
+                    let v = crate::nt::reduce_line(*fold, n as usize, from.dtype, order, &mut get)?;
                     to.memory.store(to.offset + k * out_step, v)?;
                 }
                 vec![]

@@ -104,21 +104,41 @@ impl<'m> Frame<'m> {
     }
 
     /// `nt.reduce`, in the order of [`weft_ir::reduce`].
-    fn reduce(&self, id: OpId, fold: Fold, axes: &[u32]) -> Result<Array, Failure> {
-        let a = self.operand(id, 0)?.array()?;
+    /// Of an array of this type.
+    pub(crate) fn reduce(
+        &self,
+        id: OpId,
+        a: &Array,
+        ty: &TensorType,
+        fold: Fold,
+        axes: &[u32],
+    ) -> Result<Array, Failure> {
         let t = self.tensor_type(self.f.op(id).results[0])?;
         let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
-        let [axis] = axes else { return Err(Failure::fault("a reduction of more than one axis")) };
-        let axis = *axis as usize;
-        let inner = (0..a.shape.len()).rev().find(|&k| k != axis);
-        let fastest = inner.is_none_or(|k| a.strides[k] == 0 || a.strides[axis].abs() <= a.strides[k].abs());
+        let [first, .., last] = axes else {
+            return match axes {
+                [one] => self.reduce(id, a, ty, fold, &[*one, *one]),
+                _ => Err(Failure::fault("a reduction of no axis")),
+            };
+        };
+        let (first, last) = (*first as usize, *last as usize);
+        let folded = &a.shape[first..=last];
+        let n: i64 = folded.iter().product();
+        let inner =
+            (0..a.shape.len()).rev().find(|k| !(first..=last).contains(k) && ty.dims[*k] != weft_ir::Dim::Const(1));
+        let along = inner.is_none_or(|k| a.strides[k] == 0 || a.strides[last].abs() < a.strides[k].abs());
+        let order = if along { Order::Along } else { Order::Across };
         for position in indices(&out.shape) {
             let mut get = |i: usize| {
-                let mut at = position.clone();
-                at.insert(axis, i as i64);
-                a.load(&at)
+                let mut rest = i as i64;
+                let mut at = vec![0; folded.len()];
+                for (k, size) in folded.iter().enumerate().rev() {
+                    (at[k], rest) = (rest % size, rest / size);
+                }
+                let (before, after) = position.split_at(first);
+                a.load(&[before, &at, after].concat())
             };
-            out.store(&position, reduce_line(fold, a.shape[axis] as usize, a.dtype, fastest, &mut get)?)?;
+            out.store(&position, reduce_line(fold, n as usize, a.dtype, order, &mut get)?)?;
         }
         Ok(out)
     }
@@ -244,7 +264,10 @@ impl<'m> Frame<'m> {
                 one(sum_of_products(a.shape[0] as usize, a.dtype, &mut get)?)
             }
             Op::NtMatmul => vec![Value::Array(self.matmul(id)?)],
-            Op::NtReduce { fold, axes } => vec![Value::Array(self.reduce(id, *fold, axes)?)],
+            Op::NtReduce { fold, axes } => {
+                let (a, ty) = (self.operand(id, 0)?.array()?, self.tensor_type(data.operands[0])?);
+                vec![Value::Array(self.reduce(id, a, ty, *fold, axes)?)]
+            }
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
             Op::NtStride { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.strides[*dim as usize])),
             Op::NtOverlaps => {
@@ -305,7 +328,7 @@ pub(crate) fn reduce_line(
     fold: Fold,
     n: usize,
     dtype: DType,
-    fastest: bool,
+    order: Order,
     get: &mut dyn FnMut(usize) -> Result<Scalar, Failure>,
 ) -> Result<Scalar, Failure> {
     if let Fold::ArgMin | Fold::ArgMax = fold {
@@ -335,12 +358,24 @@ pub(crate) fn reduce_line(
             return Ok(best);
         }
     };
+    // A sum of nothing is 0, and not the -0 that changes nothing.
+    let identity = if n == 0 && fold == Fold::Sum { Const::Float(0.0) } else { identity };
     let identity = Scalar::from_const(&identity, DType::F64)?.cast(dtype)?;
     let mut combine = |a: Scalar, b: Scalar| binary(&op, a, b);
-    match fastest {
-        true => reduce::along(n, dtype.size(), &identity, get, &mut combine),
-        false => reduce::across(n, &identity, get, &mut combine),
+    match order {
+        Order::Along => reduce::along(n, dtype.size(), &identity, get, &mut combine),
+        Order::Across => reduce::across(n, reduce::RUN, &identity, get, &mut combine),
+        Order::Pairs => reduce::across(n, 1, &identity, get, &mut combine),
     }
+}
+
+/// In what order a line is reduced.
+#[derive(Clone, Copy)]
+pub(crate) enum Order {
+    Along,
+    Across,
+    /// The elements are results of runs.
+    Pairs,
 }
 
 /// Where a mask is true.

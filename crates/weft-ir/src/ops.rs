@@ -328,8 +328,12 @@ ops! {
     /// Writes the elements of an array where a mask is true: operands are the array and the mask, as for `nt.compress`, and one
     /// scalar or as many values as are true.
     NtPut "nt.put": 3 -> 0, regions 0, reads writes;
-    /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left.
+    /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left. Several axes are
+    /// neighbours of a C-ordered array, and folded as the one axis that they are in memory.
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
+    /// `nt.reduce` of the array that the region yields, which is C-ordered. What computes it stands in the region: it need not be
+    /// stored as a whole.
+    NtFold "nt.fold" { fold: Fold, axes: Vec<u32> }: 0 -> 1, regions 1, reads fresh;
     /// Products of the matrices in the last two axes; the axes before those are the same in all three.
     NtMatmul "nt.matmul": 2 -> 1, regions 0, reads fresh;
     /// The sum of the products of two vectors of one dtype and size.
@@ -445,8 +449,12 @@ ops! {
     /// Adds one count to an owner.
     MemRetain "mem.retain": 1 -> 0, regions 0, writes;
     /// `m` reductions of `n` elements each: operands are the elements, the results, `n`, the bytes from one element to the next,
-    /// `m`, and the bytes from one reduction's elements and results to the next one's. The order is that of [`crate::reduce`].
-    MemReduce "mem.reduce" { fold: Fold }: 7 -> 0, regions 0, reads writes;
+    /// `m`, and the bytes from one reduction's elements and results to the next one's. The order is that of [`crate::reduce`]:
+    /// elements are along the fastest axis if they are nearer to each other than the reductions, or if `m` is 1 in type (its bytes
+    /// are 0). `pairs`: the elements are results of runs.
+    MemReduce "mem.reduce" { fold: Fold, pairs: bool }: 7 -> 0, regions 0, reads writes;
+    /// So many bytes of memory that the region around has for itself, each time it runs, and that is gone after it.
+    MemStack "mem.stack" { bytes: u32 }: 0 -> 1, regions 0, writes;
     /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written
     /// and those read. The two do not overlap.
     MemCopy "mem.copy" { rank: u32 }: (2+) -> 0, regions 0, reads writes;

@@ -52,27 +52,28 @@ pub fn along<T: Clone, E>(
     along(results.len(), item, identity, &mut |i| Ok(results[i].clone()), fold)
 }
 
-/// Along another axis.
+/// Along another axis, with runs of so many elements: [`RUN`], or 1 where they are results of runs.
 pub fn across<T: Clone, E>(
     n: usize,
+    run: usize,
     identity: &T,
     get: &mut dyn FnMut(usize) -> Result<T, E>,
     fold: &mut dyn FnMut(T, T) -> Result<T, E>,
 ) -> Result<T, E> {
-    if n <= RUN {
+    if n <= run {
         let mut sum = identity.clone();
         for i in 0..n {
             sum = fold(sum, get(i)?)?;
         }
         return Ok(sum);
     }
-    let left = split(n);
-    let first = across(left, identity, get, fold)?;
-    let second = across(n - left, identity, &mut |i| get(left + i), fold)?;
+    let left = split(n, run);
+    let first = across(left, run, identity, get, fold)?;
+    let second = across(n - left, run, identity, &mut |i| get(left + i), fold)?;
     fold(first, second)
 }
 
 /// Elements of the first half, where more than one run is folded pairwise: a power of two of runs.
-pub fn split(n: usize) -> usize {
-    n.div_ceil(RUN).next_power_of_two() / 2 * RUN
+pub fn split(n: usize, run: usize) -> usize {
+    n.div_ceil(run).next_power_of_two() / 2 * run
 }

@@ -7,13 +7,14 @@
 //! and nothing moves up past a possible `return`. Two groups over one iteration space (equal sizes, by symbol) merge
 //! when one uses the other's result, or when both read an array; never when an op outside would have to run between
 //! them. A cheap producer over a smaller space is recomputed in its consumers instead of stored. Scalar constants
-//! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`).
+//! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
+//! is only reduced is folded as it is computed (`nt.fold`).
 
 use crate::{PassCx, canon};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
-use weft_ir::attr::Const;
-use weft_ir::{Builder, Dim, Func, Module, Op, OpData, OpId, RegionId, Stage, TensorType, Type, ValueId};
+use weft_ir::attr::{Const, Fold};
+use weft_ir::{Builder, Dim, Func, Layout, Module, Op, OpData, OpId, RegionId, Stage, TensorType, Type, ValueId};
 
 /// Most scalar ops in one body.
 const MAX_BODY: usize = 256;
@@ -51,6 +52,9 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
             merge(f, region, false);
             while recompute(f, region) {
                 merge(f, region, false);
+            }
+            if host {
+                fold_in_place(f, region);
             }
             // Siblings last: what one of them stores is no longer cheap to recompute.
             merge(f, region, true);
@@ -537,6 +541,55 @@ fn computed_there(f: &Func, ops: &[OpId], at: usize, uses: &[u32]) -> Option<Vec
     }
     moved.insert(0, producer);
     Some(moved)
+}
+
+// ---- results that are only folded ------------------------------------------------------------
+
+/// Puts ops whose result is only reduced into an `nt.fold` in the reduction's place.
+fn fold_in_place(f: &mut Func, region: RegionId) {
+    let uses = f.use_counts();
+    let mut ops = f.region(region).ops.clone();
+    let mut at = 0;
+    while at < ops.len() {
+        at += 1;
+        let (id, data) = (ops[at - 1], f.op(ops[at - 1]).clone());
+        let Op::NtReduce { fold, axes } = data.op else { continue };
+        let before = &ops[..at - 1];
+        let Some(first) = before.iter().rposition(|&op| f.op(op).results.first() == Some(&data.operands[0])) else {
+            continue;
+        };
+        let producer = before[first];
+        let quiet = |&op: &OpId| matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes;
+        if uses[data.operands[0].index()] != 1 || !folds(f, producer, fold, &axes) || !before[first..].iter().all(quiet)
+        {
+            continue;
+        }
+        let inner = f.new_region();
+        f.regions[inner.index()].ops.push(producer);
+        Builder { func: f, region: inner, span: data.span }.effect(Op::Yield, &data.operands);
+        let folding = &mut f.ops[id.index()];
+        folding.op = Op::NtFold { fold, axes };
+        folding.operands.clear();
+        folding.regions = vec![inner].into();
+        ops.remove(first);
+        at -= 1;
+    }
+    f.regions[region.index()].ops = ops;
+}
+
+/// Whether what an op computes can be folded as it comes.
+fn folds(f: &Func, producer: OpId, fold: Fold, axes: &[u32]) -> bool {
+    let data = f.op(producer);
+    let Some(ty) = f.ty(data.results[0]).as_tensor() else { return false };
+    // Positions are the reducing routine's to find. Products of complex numbers have an order of their own there.
+    let simple = match fold {
+        Fold::ArgMin | Fold::ArgMax => false,
+        Fold::Prod | Fold::Min | Fold::Max => !ty.dtype.is_complex(),
+        _ => true,
+    };
+    let wide = axes.iter().any(|&k| ty.dims[k as usize] != Dim::Const(1));
+    let alone = is_elementwise(f, producer) && data.results.len() == 1 && !f.effects(producer).may_raise;
+    alone && simple && wide && ty.layout == Layout::C
 }
 
 // ---- results that go where a mask is true ----------------------------------------------------

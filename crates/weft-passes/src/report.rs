@@ -101,8 +101,9 @@ pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
     for f in &stages.ntensor.funcs {
         blocks(f, &mut notes);
     }
+    let pranges = spans_with(&stages.ntensor, |op| matches!(op, Op::ParBlocks { .. }));
     for f in &stages.loops.funcs {
-        threads(f, f.body, given, &mut notes);
+        threads(f, f.body, &pranges, given, &mut notes);
     }
     notes
 }
@@ -254,6 +255,10 @@ impl Fused<'_> {
                     self.allocates(data.results[0], data.span, turns);
                 }
                 Op::NtReduce { .. } => self.reduce(id, turns),
+                Op::NtFold { .. } => {
+                    self.fold(id, turns);
+                    goes_into = Some(data.span);
+                }
                 Op::NtIndex { .. } => self.index(id, turns),
                 Op::NtLoad { .. } | Op::NtStore { .. } => self.access(id),
                 Op::Checked { .. } if !turns.is_empty() && !self.tested.exact.contains(&id) => {
@@ -326,9 +331,15 @@ impl Fused<'_> {
         self.allocates(data.results[0], data.span, turns);
         if let Some(producer) = self.computed(data.operands[0]) {
             let span = self.f.op(producer).span;
-            let text = "stored before it is reduced: expressions are not computed inside a reduction";
+            let text = "stored before it is reduced: it is used elsewhere too, can raise, or something between writes";
             self.note(span, Kind::Fused, Cost::Some, text, &[]);
         }
+    }
+
+    fn fold(&mut self, id: OpId, turns: &[Span]) {
+        let data = self.f.op(id);
+        self.allocates(data.results[0], data.span, turns);
+        self.note(data.span, Kind::Fused, Cost::None, "computed inside the reduction: no temporary", &[]);
     }
 
     /// A new array for a value. A single number is not worth a word.
@@ -390,7 +401,7 @@ impl Fused<'_> {
 }
 
 /// Threads and kernels, in a region at stage `loops`.
-fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<Note>) {
+fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circumstances, notes: &mut Vec<Note>) {
     let ops = &f.region(region).ops;
     for (at, &id) in ops.iter().enumerate() {
         let data = f.op(id);
@@ -400,7 +411,7 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
             notes.push(Note { span: place.unwrap_or(Span::NONE), kind, cost, text, others: vec![] });
         };
         match &data.op {
-            Op::ParFor { .. } if given.serial => {
+            Op::ParFor { .. } | Op::ParBlocks { .. } if given.serial => {
                 note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into());
                 continue;
             }
@@ -419,6 +430,10 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
                     false => format!("on several threads from {items} items on, at about {cost} ns each"),
                 };
                 note(Kind::Parallel, Cost::None, text);
+                continue;
+            }
+            Op::ParBlocks { .. } if !pranges.contains(&data.span) => {
+                note(Kind::Parallel, Cost::None, "on several threads by blocks, where there is enough to do".into());
                 continue;
             }
             Op::ParBlocks { cost } => {
@@ -441,7 +456,7 @@ fn threads(f: &Func, region: RegionId, given: &Circumstances, notes: &mut Vec<No
             }
             _ => {}
         }
-        data.regions.iter().for_each(|&r| threads(f, r, given, notes));
+        data.regions.iter().for_each(|&r| threads(f, r, pranges, given, notes));
     }
 }
 

@@ -96,9 +96,9 @@ def folded(fold, x, axis, keepdims):
     if prim.same_dtype(prim.dtype_of(x), "float16"):
         return prim.as_dtype(prim.reduce(fold, prim.as_dtype(x, "float32"), axis, keepdims), "float16")
     if prim.same_dtype(prim.dtype_of(x), "bool"):
-        if fold == "sum" or fold == "max":
+        if fold == "sum":
             return prim.reduce("any", x, axis, keepdims)
-        if fold == "prod" or fold == "min":
+        if fold == "prod":
             return prim.reduce("all", x, axis, keepdims)
     return prim.reduce(fold, x, axis, keepdims)
 

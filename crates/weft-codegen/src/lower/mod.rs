@@ -219,7 +219,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemDrop => self.count(data, offset_of!(RuntimeTable, drop_kept))?,
             Op::MemList { words, owners } => self.new_list(data, *words, owners)?,
             Op::MemReserve => self.reserve(data)?,
-            Op::MemReduce { fold } => self.reduce(data, *fold)?,
+            Op::MemReduce { fold, pairs } => self.reduce(data, *fold, *pairs)?,
+            Op::MemStack { bytes } => {
+                let buffer = self.b.stack(self.b.context.array(self.b.context.int(8), u64::from(*bytes)), 64);
+                self.define(data, 0, buffer);
+            }
             Op::MemCopy { rank } => self.copy(data, *rank)?,
             Op::MemCount => self.count_true(data)?,
             Op::MemCompress { back } => self.compress(data, *back)?,

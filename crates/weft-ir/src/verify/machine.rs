@@ -185,7 +185,11 @@ impl Rule<'_> {
                 pointer(self.operand(0))?;
                 self.ensure(10, *self.operand(1) == Type::I64, "a number of items is i64")
             }
-            Op::MemReduce { fold } => {
+            Op::MemStack { .. } => {
+                let host = matches!(self.result(0), Type::Mem(_, Space::Host));
+                self.ensure(10, host, "memory of a region is the host's")
+            }
+            Op::MemReduce { fold, .. } => {
                 let (from, _) = pointer(self.operand(0))?;
                 let (to, _) = pointer(self.operand(1))?;
                 let index = matches!(fold, Fold::ArgMin | Fold::ArgMax);

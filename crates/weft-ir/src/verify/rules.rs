@@ -292,12 +292,21 @@ impl<'f> Rule<'f> {
             Op::ScfLoop => self.types(&holder.operands).into_iter().cloned().collect(),
             Op::PyGenerator => vec![],
             // What fits the array written is a rule of the op.
-            Op::NtInto => return self.ensure(1, found.len() == 1, "yields not one array"),
+            Op::NtInto | Op::NtFold { .. } => return self.ensure(1, found.len() == 1, "yields not one array"),
             Op::NtElementwise => results.iter().filter_map(|t| t.as_tensor()).map(|t| Type::Num(t.dtype)).collect(),
             _ => results.into_iter().cloned().collect(),
         };
         let want: Vec<&Type> = want.iter().collect();
         self.ensure(1, found == want, &format!("yields {}, not {}", list(&found), list(&want)))
+    }
+
+    /// The result has the axes of `from` that are not in `axes`.
+    fn folded(&self, from: &TensorType, axes: &[u32]) -> Checked {
+        let to = self.tensor(14, self.result(0))?;
+        let left = from.dims.iter().enumerate().filter(|(k, _)| !axes.contains(&(*k as u32)));
+        self.ensure(14, left.map(|(_, d)| d).eq(&to.dims), "the result's sizes are not those left")?;
+        let neighbours = axes.windows(2).all(|w| w[0] + 1 == w[1]) && (axes.len() == 1 || from.layout == Layout::C);
+        self.ensure(14, neighbours && !axes.is_empty(), "the axes are not neighbours in memory")
     }
 
     pub(super) fn site(&self, site: u32) -> Checked {
@@ -436,11 +445,16 @@ impl<'f> Rule<'f> {
                 let from = self.tensor(14, self.operand(2))?;
                 self.ensure(14, from.rank() == 1 && from.dtype == to.dtype, "the values are no line of such elements")
             }
-            NtReduce { axes, .. } => {
-                let from = self.tensor(14, self.operand(0))?;
-                let to = self.tensor(14, self.result(0))?;
-                let left = from.dims.iter().enumerate().filter(|(k, _)| !axes.contains(&(*k as u32)));
-                self.ensure(14, left.map(|(_, d)| d).eq(&to.dims), "the result's sizes are not those left")
+            NtReduce { axes, .. } => self.folded(self.tensor(14, self.operand(0))?, axes),
+            NtFold { axes, .. } => {
+                self.region_args(0, &[])?;
+                let last = self.f.region(self.data.regions[0]).ops.last();
+                let yielded = last.and_then(|&op| self.f.op(op).operands.first());
+                let Some(from) = yielded.and_then(|&v| self.f.ty(v).as_tensor()) else {
+                    return Err(self.fail(14, "yields no array".to_owned()));
+                };
+                self.ensure(14, from.layout == Layout::C, "the array is not C-ordered")?;
+                self.folded(from, axes)
             }
             NtMatmul => {
                 let a = self.tensor(14, self.operand(0))?;

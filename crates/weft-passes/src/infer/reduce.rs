@@ -26,10 +26,16 @@ impl Infer<'_> {
         if axes.windows(2).any(|w| w[0] == w[1]) {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, "duplicate value in 'axis'"));
         }
-        let mut result = if axes.len() == rank && rank != 1 { self.flat(t)? } else { t };
-        let mut left: Vec<usize> = if axes.len() == rank && rank != 1 { vec![0] } else { axes.clone() };
-        while let Some(axis) = left.pop() {
-            result = self.reduce_axis(fold, result, axis)?;
+        let (mut result, mut left) = (t, axes.clone());
+        if axes.len() == rank && (rank == 0 || (rank > 1 && !self.is_c(t))) {
+            (result, left) = (self.flat(t)?, vec![0]);
+        }
+        while let Some(last) = left.pop() {
+            let mut group = vec![last];
+            while self.is_c(result) && left.last().is_some_and(|&k| k + 1 == group[0]) {
+                group.splice(0..0, left.pop());
+            }
+            result = self.reduce_axes(fold, result, &group)?;
         }
         if keep {
             let none = || Abs::Const(Const::None);
@@ -56,7 +62,12 @@ impl Infer<'_> {
         self.materialise(&flat)
     }
 
-    fn reduce_axis(&mut self, fold: Fold, t: ValueId, axis: usize) -> Result<ValueId, Diagnostic> {
+    fn is_c(&self, t: ValueId) -> bool {
+        self.tensor(t).is_some_and(|t| t.layout == Layout::C)
+    }
+
+    /// One axis, or neighbours of a C-ordered array.
+    fn reduce_axes(&mut self, fold: Fold, t: ValueId, axes: &[usize]) -> Result<ValueId, Diagnostic> {
         let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
         let empty = match fold {
             Fold::Min => "zero-size array to reduction operation minimum which has no identity",
@@ -65,17 +76,23 @@ impl Infer<'_> {
             Fold::ArgMax => "attempt to get argmax of an empty sequence",
             _ => "",
         };
-        if !empty.is_empty() && !matches!(ty.dims[axis], Dim::Const(n) if n > 0) {
+        for &axis in axes.iter().filter(|&&k| !empty.is_empty() && !matches!(ty.dims[k], Dim::Const(n) if n > 0)) {
             let zero = self.constant(Const::Int(0), Type::I64);
             let size = self.size_i64(t, axis);
             let none = self.test(CmpOp::Eq, size, zero);
             self.raise_if(none, ExcClass::ValueError, empty, &[]);
         }
-        let mut dims = ty.dims.clone();
-        dims.remove(axis);
+        let fold = match (ty.dtype, fold) {
+            (DType::Bool, Fold::Max) => Fold::Any,
+            (DType::Bool, Fold::Min) => Fold::All,
+            _ => fold,
+        };
+        let kept = ty.dims.iter().enumerate().filter(|(k, _)| !axes.contains(k));
+        let dims: Vec<Dim> = kept.map(|(_, d)| *d).collect();
         let dtype = if matches!(fold, Fold::ArgMin | Fold::ArgMax) { DType::I64 } else { ty.dtype };
         let result = Type::tensor(TensorType::fresh(dims, dtype, ty.place));
-        Ok(self.emit(Op::NtReduce { fold, axes: vec![axis as u32] }, &[t], result))
+        let axes = axes.iter().map(|&k| k as u32).collect();
+        Ok(self.emit(Op::NtReduce { fold, axes }, &[t], result))
     }
 
     /// `prim.matmul(x, y)`: of arrays of one dtype and rank, whose sizes are known to fit.

@@ -10,7 +10,7 @@ pub fn of_region(f: &Func, region: RegionId) -> u32 {
 }
 
 /// In tenths of a nanosecond. Arms of a branch count half; a loop of unknown length counts 16 turns.
-fn tenths(f: &Func, region: RegionId) -> u64 {
+pub fn tenths(f: &Func, region: RegionId) -> u64 {
     let ops = &f.region(region).ops;
     ops.iter().fold(0u64, |sum, &id| sum.saturating_add(op(f, id)))
 }

@@ -90,7 +90,7 @@ impl Lower<'_> {
         let end = at.value(Op::Mul, &[blocks, item], Type::I64);
         let result = at.value(Op::MemOffset, &[scratch, end], mem);
         let fold = if dtype == DType::Bool { Fold::Any } else { Fold::Sum };
-        at.effect(Op::MemReduce { fold }, &[scratch, result, blocks, item, one, zero, zero]);
+        at.effect(Op::MemReduce { fold, pairs: false }, &[scratch, result, blocks, item, one, zero, zero]);
         Ok(at.value(Op::MemLoad { unit: Unit::Element }, &[scratch, blocks], Type::Num(dtype)))
     }
 }

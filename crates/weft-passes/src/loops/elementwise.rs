@@ -47,7 +47,8 @@ impl Lower<'_> {
         let data = self.r.src.op(id).clone();
         let at = self.place.clone();
         let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
-        let space = self.space(id, &inputs, outputs, mask);
+        let arrays: Vec<&Array> = inputs.iter().flatten().chain(mask).chain(outputs).collect();
+        let space = self.space(id, &outputs[0].ty.dims, &arrays);
         let mut sizes: Vec<ValueId> = space.axes.iter().map(|&k| self.size(space.dims[k])).collect();
         if space.collapsed {
             sizes = vec![self.product(&sizes)];
@@ -73,11 +74,12 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn space(&self, id: OpId, inputs: &[Option<Array>], outputs: &[Array], mask: Option<&Array>) -> Space {
-        let dims = outputs[0].ty.dims.clone();
+    /// The space of these sizes, with the arrays that are read and written in it.
+    pub(super) fn space(&self, id: OpId, dims: &[Dim], arrays: &[&Array]) -> Space {
+        let dims = dims.to_vec();
         let axes: Vec<usize> = (0..dims.len()).filter(|&k| dims[k] != Dim::Const(1)).collect();
-        let wide = |a: &&Array| a.ty.dims.iter().any(|&d| d != Dim::Const(1));
-        let arrays: Vec<&Array> = inputs.iter().flatten().chain(mask).filter(wide).chain(outputs).collect();
+        let wide = |a: &&&Array| a.ty.dims.iter().any(|&d| d != Dim::Const(1));
+        let arrays: Vec<&Array> = arrays.iter().filter(wide).copied().collect();
         let covers = |a: &Array| {
             let skip = dims.len() - a.ty.rank();
             axes.iter().all(|&k| k >= skip && a.ty.dims[k - skip] == dims[k])
@@ -91,15 +93,14 @@ impl Lower<'_> {
         Space { dims, axes, collapsed }
     }
 
-    /// Loads, the scalar body, stores, at the cursor.
-    fn items_body(
+    /// Loads and the scalar body at the cursor. Returns the position, and what the body yields, as values of before.
+    pub(super) fn values_at(
         &mut self,
         id: OpId,
         space: &Space,
         inputs: &[Option<Array>],
-        (outputs, mask): (&[Array], Option<&Array>),
         indices: &[ValueId],
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(Vec<ValueId>, Vec<ValueId>), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let position = self.position_of(space, indices);
         self.position.clone_from(&position);
@@ -117,29 +118,7 @@ impl Lower<'_> {
             let inner = self.r.src.op(op).clone();
             self.r.span = inner.span;
             match inner.op {
-                Op::Yield => {
-                    let store = |l: &mut Self| {
-                        for (a, &v) in outputs.iter().zip(&inner.operands) {
-                            let v = l.element(v, a.ty.dtype);
-                            let (at, unit) = l.place_of(a, space, &position, indices);
-                            l.r.b().effect(Op::MemStore { unit }, &[v, a.mem, at]);
-                        }
-                    };
-                    let Some(mask) = mask else {
-                        store(self);
-                        continue;
-                    };
-                    let (at, unit) = self.place_of(mask, space, &position, indices);
-                    let chosen = self.r.b().value(Op::MemLoad { unit }, &[mask.mem, at], Type::BOOL);
-                    let (stores, ()) = self.nested(|l| {
-                        store(l);
-                        l.r.b().effect(Op::Yield, &[]);
-                        Ok(())
-                    })?;
-                    let mut build = self.r.b();
-                    let (nothing, _) = build.region(|b| b.effect(Op::Yield, &[]));
-                    build.op(Op::ScfIf, &[chosen], &[], &[stores, nothing]);
-                }
+                Op::Yield => return Ok((position, inner.operands.to_vec())),
                 Op::Raise { .. } => {
                     let message = "an elementwise body that always raises reached `loops`";
                     return Err(Diagnostic::internal(inner.span, message));
@@ -147,6 +126,40 @@ impl Lower<'_> {
                 _ => self.op(op)?,
             }
         }
+        Err(Diagnostic::internal(data.span, "an elementwise body yields nothing"))
+    }
+
+    /// Loads, the scalar body, stores, at the cursor.
+    fn items_body(
+        &mut self,
+        id: OpId,
+        space: &Space,
+        inputs: &[Option<Array>],
+        (outputs, mask): (&[Array], Option<&Array>),
+        indices: &[ValueId],
+    ) -> Result<(), Diagnostic> {
+        let (position, yields) = self.values_at(id, space, inputs, indices)?;
+        let store = |l: &mut Self| {
+            for (a, &v) in outputs.iter().zip(&yields) {
+                let v = l.element(v, a.ty.dtype);
+                let (at, unit) = l.place_of(a, space, &position, indices);
+                l.r.b().effect(Op::MemStore { unit }, &[v, a.mem, at]);
+            }
+        };
+        let Some(mask) = mask else {
+            store(self);
+            return Ok(());
+        };
+        let (at, unit) = self.place_of(mask, space, &position, indices);
+        let chosen = self.r.b().value(Op::MemLoad { unit }, &[mask.mem, at], Type::BOOL);
+        let (stores, ()) = self.nested(|l| {
+            store(l);
+            l.r.b().effect(Op::Yield, &[]);
+            Ok(())
+        })?;
+        let mut build = self.r.b();
+        let (nothing, _) = build.region(|b| b.effect(Op::Yield, &[]));
+        build.op(Op::ScfIf, &[chosen], &[], &[stores, nothing]);
         Ok(())
     }
 

@@ -22,12 +22,14 @@ mod cost;
 mod dot;
 mod elementwise;
 mod flow;
+mod fold;
 mod kernel;
 mod linalg;
 mod list;
 mod masks;
 mod matmul;
 mod outline;
+mod parts;
 mod reduce;
 mod split;
 mod view;
@@ -181,6 +183,7 @@ impl<'s> Lower<'s> {
             Op::NtCopy => self.copy(id)?,
             Op::NtInto => self.into(id)?,
             Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
+            Op::NtFold { fold, ref axes } => self.fold(id, fold, axes)?,
             Op::NtCount => self.count(id)?,
             Op::NtCompress => self.compress(id)?,
             Op::NtPut => self.put(id)?,

@@ -7,46 +7,80 @@ use super::Lower;
 use super::array::Array;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Fold};
-use weft_ir::{Op, OpId, Place, Space, Type, ValueId, reduce};
+use weft_ir::{Dim, Layout, Op, OpId, Place, Type, ValueId, reduce};
 
-/// Lines that one item of a parallel loop reduces.
+/// Most lines that one item of a parallel loop reduces, and the elements for which it takes fewer.
 const TILE: i64 = 64;
+const MANY: i64 = 1 << 14;
 /// Blocks from which on a line is reduced in parallel.
 const FEW: i64 = 8;
-/// Estimated nanoseconds of a block, and of a tile.
-const COST: u32 = 1000;
+/// Estimated tenths of a nanosecond of an element.
+const COST: u64 = 2;
+
+/// Reductions of `n` elements each: all those along one axis, and of each of them as many as the axes outside have positions.
+/// Steps are in bytes.
+struct Lines {
+    n: ValueId,
+    stride: ValueId,
+    /// How many, and from one to the next; `None` if there is but one reduction.
+    inner: Option<(ValueId, ValueId)>,
+    outer: Vec<(ValueId, ValueId)>,
+}
 
 impl Lower<'_> {
-    /// The op, for one axis.
+    /// The op.
     pub fn reduce(&mut self, id: OpId, fold: Fold, axes: &[u32]) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let a = self.array(data.operands[0]).clone();
         let result = self.r.src.ty(data.results[0]).as_tensor().cloned();
-        let ([axis], Some(ty)) = (axes, result) else {
-            return Err(Diagnostic::internal(data.span, "a reduction of more than one axis"));
+        let ([first, .., last] | [first @ last], Some(ty)) = (axes, result) else {
+            return Err(Diagnostic::internal(data.span, "a reduction of no axis"));
         };
         if !self.place.is_host() {
             let message = "reductions are not supported on a device yet";
             return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
         }
-        let axis = *axis as usize;
         let out = self.alloc(&ty, &Place::Host);
-        let kept: Vec<usize> = (0..a.ty.rank()).filter(|&k| k != axis).collect();
-        match kept.split_last() {
-            None => self.reduce_line(&a, &out, fold)?,
-            Some((&inner, outer)) => self.reduce_lines(&a, &out, fold, axis, inner, outer)?,
+        let lines = self.lines(&a, *first as usize, *last as usize);
+        match lines.inner {
+            None => self.reduce_line(&a, &out, fold, &lines)?,
+            Some(inner) => self.reduce_lines(&a, &out, fold, &lines, inner)?,
         }
         self.arrays.insert(data.results[0], out);
         Ok(())
     }
 
-    /// A one-dimensional array.
-    fn reduce_line(&mut self, a: &Array, out: &Array, fold: Fold) -> Result<(), Diagnostic> {
-        let (n, stride) = (a.sizes[0], a.strides[0]);
+    /// Axes `first..=last` of an array as lines. Those of a C-ordered one are one axis, as are all before and all after them.
+    fn lines(&mut self, a: &Array, first: usize, last: usize) -> Lines {
+        let wide = |k: &usize| a.ty.dims[*k] != Dim::Const(1);
+        if a.ty.layout != Layout::C {
+            let mut kept: Vec<_> = (0..a.ty.rank()).filter(|k| *k != first && wide(k)).collect();
+            let inner = kept.pop().map(|k| (a.sizes[k], a.strides[k]));
+            let outer = kept.into_iter().map(|k| (a.sizes[k], a.strides[k])).collect();
+            return Lines { n: a.sizes[first], stride: a.strides[first], inner, outer };
+        }
+        let sizes = |range: std::ops::Range<usize>| range.filter(wide).map(|k| a.sizes[k]).collect::<Vec<_>>();
+        let (before, folded, after) = (sizes(0..first), sizes(first..last + 1), sizes(last + 1..a.ty.rank()));
+        let (some_before, some_after) = (!before.is_empty(), !after.is_empty());
+        let (before, n, after) = (self.product(&before), self.product(&folded), self.product(&after));
+        let item = self.r.b().i64(a.ty.dtype.size() as i64);
+        let stride = self.int(Op::Mul, after, item);
+        let whole = self.int(Op::Mul, n, stride);
+        match (some_before, some_after) {
+            (false, false) => Lines { n, stride, inner: None, outer: vec![] },
+            (true, false) => Lines { n, stride, inner: Some((before, whole)), outer: vec![] },
+            (false, true) => Lines { n, stride, inner: Some((after, item)), outer: vec![] },
+            (true, true) => Lines { n, stride, inner: Some((after, item)), outer: vec![(before, whole)] },
+        }
+    }
+
+    /// One reduction.
+    fn reduce_line(&mut self, a: &Array, out: &Array, fold: Fold, lines: &Lines) -> Result<(), Diagnostic> {
+        let (n, stride) = (lines.n, lines.stride);
         let whole = |l: &mut Self, from: ValueId, n: ValueId, stride: ValueId| {
             let mut b = l.r.b();
             let (one, zero) = (b.i64(1), b.i64(0));
-            b.effect(Op::MemReduce { fold }, &[from, out.mem, n, stride, one, zero, zero]);
+            b.effect(Op::MemReduce { fold, pairs: false }, &[from, out.mem, n, stride, one, zero, zero]);
         };
         if matches!(fold, Fold::ArgMin | Fold::ArgMax) {
             whole(self, a.mem, n, stride);
@@ -54,40 +88,30 @@ impl Lower<'_> {
         }
         let item = a.ty.dtype.size();
         let size = reduce::block(item) as i64;
-        let mut b = self.r.b();
-        let few = b.i64(FEW * size);
-        let short = b.value(Op::Cmp { is: CmpOp::Le }, &[n, few], Type::BOOL);
+        let few = self.r.b().i64(FEW * size);
+        let short = self.r.b().value(Op::Cmp { is: CmpOp::Le }, &[n, few], Type::BOOL);
         let (directly, ()) = self.nested(|l| {
             whole(l, a.mem, n, stride);
             l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
         let (in_blocks, ()) = self.nested(|l| {
-            let mut b = l.r.b();
-            let (size, item_value, less) = (b.i64(size), b.i64(item as i64), b.i64(size - 1));
-            let most = b.value(Op::Add, &[n, less], Type::I64);
-            let blocks = b.value(Op::FloorDiv, &[most, size], Type::I64);
-            let bytes = b.value(Op::Mul, &[blocks, item_value], Type::I64);
-            let mem = Type::Mem(a.ty.dtype, Space::Host);
-            let scratch = b.op(Op::MemAlloc { at: Place::Host }, &[bytes], &[mem.clone(), Type::Owner], &[]);
-            let scratch = b.func.op(scratch).results[0];
-            let (region, ()) = l.nested(|l| {
+            let (size, item) = (l.r.b().i64(size), l.r.b().i64(item as i64));
+            let blocks = l.parts(n, size);
+            let [scratch, _] = l.scratch(a, blocks);
+            let region = l.item_region(|l, block| {
+                let (start, count) = l.part_at(block, size, n);
+                let from = l.int(Op::Mul, start, stride);
+                let from = l.past(a.mem, from);
+                let to = l.int(Op::Mul, block, item);
+                let to = l.past(scratch, to);
                 let mut b = l.r.b();
-                let block = b.arg(Type::I64);
-                let start = b.value(Op::Mul, &[block, size], Type::I64);
-                let left = b.value(Op::Sub, &[n, start], Type::I64);
-                let count = b.value(Op::Min, &[left, size], Type::I64);
-                let from = b.value(Op::Mul, &[start, stride], Type::I64);
-                let from = b.value(Op::MemOffset, &[a.mem, from], mem.clone());
-                let to = b.value(Op::Mul, &[block, item_value], Type::I64);
-                let to = b.value(Op::MemOffset, &[scratch, to], mem.clone());
                 let (one, zero) = (b.i64(1), b.i64(0));
-                b.effect(Op::MemReduce { fold }, &[from, to, count, stride, one, zero, zero]);
-                b.effect(Op::Yield, &[]);
+                b.effect(Op::MemReduce { fold, pairs: false }, &[from, to, count, stride, one, zero, zero]);
                 Ok(())
             })?;
-            l.r.b().op(Op::ParFor { cost: COST }, &[blocks], &[], &[region]);
-            whole(l, scratch, blocks, item_value);
+            l.in_parallel(blocks, size, COST, region);
+            whole(l, scratch, blocks, item);
             l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
@@ -95,46 +119,43 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Lines along `axis` of an array of more axes: `inner` is the last of those that stay.
+    /// Many reductions, `m` of them `in_step` bytes apart from each other.
     fn reduce_lines(
         &mut self,
         a: &Array,
         out: &Array,
         fold: Fold,
-        axis: usize,
-        inner: usize,
-        outer: &[usize],
+        lines: &Lines,
+        (m, in_step): (ValueId, ValueId),
     ) -> Result<(), Diagnostic> {
-        let (n, stride) = (a.sizes[axis], a.strides[axis]);
-        let (m, in_step) = (a.sizes[inner], a.strides[inner]);
-        let out_step = out.strides[outer.len()];
-        let mut b = self.r.b();
-        let (tile, less) = (b.i64(TILE), b.i64(TILE - 1));
-        let most = b.value(Op::Add, &[m, less], Type::I64);
-        let tiles = b.value(Op::FloorDiv, &[most, tile], Type::I64);
-        let sizes: Vec<ValueId> = outer.iter().map(|&k| a.sizes[k]).chain([tiles]).collect();
-        let (from_ty, to_ty) = (self.r.dst.ty(a.mem).clone(), self.r.dst.ty(out.mem).clone());
-        let (region, ()) = self.nested(|l| {
-            let mut b = l.r.b();
-            let indices: Vec<ValueId> = sizes.iter().map(|_| b.arg(Type::I64)).collect();
-            let start = b.value(Op::Mul, &[indices[outer.len()], tile], Type::I64);
-            let left = b.value(Op::Sub, &[m, start], Type::I64);
-            let count = b.value(Op::Min, &[left, tile], Type::I64);
-            let mut from = b.value(Op::Mul, &[start, in_step], Type::I64);
-            let mut to = b.value(Op::Mul, &[start, out_step], Type::I64);
-            for (i, &k) in outer.iter().enumerate() {
-                let step = b.value(Op::Mul, &[indices[i], a.strides[k]], Type::I64);
-                from = b.value(Op::Add, &[from, step], Type::I64);
-                let step = b.value(Op::Mul, &[indices[i], out.strides[i]], Type::I64);
-                to = b.value(Op::Add, &[to, step], Type::I64);
+        let n = lines.n;
+        let (one, most, many) = (self.r.b().i64(1), self.r.b().i64(TILE), self.r.b().i64(MANY));
+        let some = self.int(Op::FloorDiv, many, n);
+        let tile = self.int(Op::Max, some, one);
+        let tile = self.int(Op::Min, tile, most);
+        let tiles = self.parts(m, tile);
+        let sizes: Vec<ValueId> = lines.outer.iter().map(|o| o.0).collect();
+        let outside = self.product(&sizes);
+        let items = self.int(Op::Mul, outside, tiles);
+        let out_step = self.r.b().i64(out.ty.dtype.size() as i64);
+        let region = self.item_region(|l, item| {
+            let (outside, tile_at) = l.split(item, tiles);
+            let (start, count) = l.part_at(tile_at, tile, m);
+            let mut from = l.int(Op::Mul, start, in_step);
+            for (i, (_, step)) in l.indices_of(outside, &sizes).into_iter().zip(&lines.outer) {
+                let step = l.int(Op::Mul, i, *step);
+                from = l.int(Op::Add, from, step);
             }
-            let from = b.value(Op::MemOffset, &[a.mem, from], from_ty);
-            let to = b.value(Op::MemOffset, &[out.mem, to], to_ty);
-            b.effect(Op::MemReduce { fold }, &[from, to, n, stride, count, in_step, out_step]);
-            b.effect(Op::Yield, &[]);
+            let to = l.int(Op::Mul, outside, m);
+            let to = l.int(Op::Add, to, start);
+            let to = l.int(Op::Mul, to, out_step);
+            let (from, to) = (l.past(a.mem, from), l.past(out.mem, to));
+            let words = [from, to, n, lines.stride, count, in_step, out_step];
+            l.r.b().effect(Op::MemReduce { fold, pairs: false }, &words);
             Ok(())
         })?;
-        self.r.b().op(Op::ParFor { cost: COST }, &sizes, &[], &[region]);
+        let elements = self.int(Op::Mul, n, tile);
+        self.in_parallel(items, elements, COST, region);
         Ok(())
     }
 }

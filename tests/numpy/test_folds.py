@@ -1,0 +1,128 @@
+"""Reductions of what is computed for them: nothing is stored, and the bits are those of the array stored first."""
+
+import linecache
+
+import pytest
+
+import numpy as np
+import weft
+
+pytestmark = pytest.mark.usefixtures("threads_kept")
+
+
+def compiled(text, names):
+    """The jitted function with this expression, of which the source can be found."""
+    source = f"def f({', '.join(names)}):\n    return {text}\n"
+    filename = f"<fold: {text}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    scope = {"np": np}
+    exec(compile(source, filename, "exec"), scope)
+    return weft.njit(scope["f"])
+
+
+EXPRESSIONS = ["a * b", "a * b[..., :1]", "a[1:] - b[:-1]", "a[::-1] + b", "a.T * b.T", "a > b", "-a"]
+# Around the ends of rows, blocks and runs; nothing; axes of one.
+SHAPES = {
+    1: [(0,), (1,), (9,), (65,), (2049,), (40_001,)],
+    2: [(3, 0), (0, 3), (2, 3), (300, 7), (7, 300), (1, 5000), (5000, 1), (129, 600), (3, 20_000)],
+    3: [(2, 3, 4), (5, 7, 300), (300, 7, 5), (2, 1, 2500), (20, 130, 3), (3, 0, 2)],
+}
+AXES = {1: [None, 0], 2: [None, 0, -1, (0, 1)], 3: [None, 0, 1, 2, (0, 1), (1, 2), (0, 2)]}
+
+
+# spec: A4, N7
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("fold, code", [("sum", "d"), ("sum", "D"), ("mean", "f"), ("max", "i"), ("prod", "d")])
+def test_the_bits_are_those_of_the_stored_array(fold, code, rank):
+    rng = np.random.default_rng(rank)
+    for text in EXPRESSIONS:
+        if code == "D" and ">" in text:
+            continue
+        stored = compiled(text, "ab")
+        for axis in AXES[rank]:
+            fused = compiled(f"np.{fold}({text}, axis={axis})", "ab")
+            alone = compiled(f"np.{fold}(t, axis={axis})", "t")
+            for shape in SHAPES[rank]:
+                # So near 1 that products stay finite.
+                a, b = (1 + rng.normal(size=(2, *shape)) / 4096).astype(code)
+                if 0 in (a * b).shape or 0 in stored(a, b).shape:
+                    continue
+                weft.set_num_threads(1)
+                got = np.asarray(fused(a, b))
+                assert got.tobytes() == np.asarray(alone(stored(a, b))).tobytes(), (text, axis, shape)
+                np.testing.assert_allclose(got, fused.py_func(a, b), rtol=1e-4 if code == "f" else 1e-9, atol=1e-37)
+                for threads in (2, 7):
+                    weft.set_num_threads(threads)
+                    assert np.asarray(fused(a, b)).tobytes() == got.tobytes(), (text, axis, shape, threads)
+
+
+# spec: N3
+@pytest.mark.parametrize("fold", ["sum", "prod", "any", "all", "max", "min"])
+@pytest.mark.parametrize("text", ["a * a", "a > 0", "a"])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_nothing_is_reduced_as_by_numpy(fold, text, axis):
+    f = compiled(f"np.{fold}({text}, axis={axis})", "a")
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        a = np.zeros(shape)
+        try:
+            wanted = f.py_func(a)
+        except ValueError as e:
+            with pytest.raises(ValueError, match=str(e)):
+                f(a)
+            continue
+        got = f(a)
+        assert np.asarray(got).dtype == np.asarray(wanted).dtype
+        # A sum of nothing is 0.0, not -0.0.
+        assert np.asarray(got).tobytes() == np.asarray(wanted).tobytes()
+
+
+@weft.njit
+def distance(a, b, keep):
+    d = a - b
+    if keep:
+        a[0] = 5.0
+    return np.sqrt(np.sum(d * d))
+
+
+@weft.njit
+def used_twice(a):
+    t = a * 2.0
+    return t, np.sum(t)
+
+
+@weft.njit
+def written_between(a):
+    t = a * 2.0
+    a[0] = 100.0
+    return np.sum(t)
+
+
+# spec: N7, G3
+def test_what_is_folded_as_it_is_computed():
+    a, b = np.arange(5.0), np.ones(5)
+    assert distance(a, b, False) == distance.py_func(a, b, False)
+    assert "nt.fold" in distance.inspect("fused")
+    assert used_twice(a)[1] == 20.0
+    assert "nt.fold" not in used_twice.inspect("fused")
+    assert written_between(a.copy()) == 20.0
+    assert "nt.fold" not in written_between.inspect("fused")
+    assert "computed inside the reduction" in str(distance.report())
+
+
+@weft.njit
+def rows(a, b):
+    out = np.empty(a.shape[0])
+    for i in weft.prange(a.shape[0]):
+        out[i] = np.sum(a[i] * b) + np.max(np.abs(a[i]))
+    return out
+
+
+# spec: A4
+def test_inside_a_parallel_loop():
+    a, b = np.random.default_rng(0).normal(size=(40, 3000)), np.linspace(0, 1, 3000)
+    got = [None] * 3
+    for k, threads in enumerate((1, 2, 7)):
+        weft.set_num_threads(threads)
+        got[k] = rows(a, b).tobytes()
+    assert got[0] == got[1] == got[2]
+    np.testing.assert_allclose(rows(a, b), (a * b).sum(1) + np.abs(a).max(1))
