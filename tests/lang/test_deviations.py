@@ -397,3 +397,53 @@ def test_v24_the_sign_of_a_nan():
         ours, theirs = signs(x, y), signs.py_func(x, y)
     assert np.array_equal(ours[0], theirs[0]) and ours[0].tolist() == [True, True, False, False]
     assert np.array_equal(ours[1][~ours[0]], theirs[1][~ours[0]])
+
+
+# spec: N3
+def test_v25_masks_that_share_memory():
+    @weft.njit
+    def cleared(a):
+        a[a[::-1]] = False
+        return a
+
+    @weft.njit
+    def cleared_apart(a):
+        a[a[::-1].copy()] = False
+        return a
+
+    @weft.njit
+    def moved(a):
+        a[a > 1] = a[::-1][: (a > 1).sum()]
+        return a
+
+    @weft.njit
+    def moved_apart(a):
+        a[a > 1] = a[::-1].copy()[: (a > 1).sum()]
+        return a
+
+    bools = np.array([[k >> j & 1 for j in range(6)] for k in range(64)], dtype=bool)
+    ints = np.random.default_rng(0).integers(0, 4, (64, 6))
+    for rows, f, apart in ((bools, cleared, cleared_apart), (ints, moved, moved_apart)):
+        theirs = [f.py_func(row.copy()).tolist() for row in rows]
+        ours = [f(row.copy()).tolist() for row in rows]
+        assert ours == [apart.py_func(row.copy()).tolist() for row in rows]
+        assert ours != theirs
+
+
+# spec: N2
+def test_v26_a_nan_in_a_list():
+    @weft.njit
+    def found(items, k):
+        x = items[k]
+        return x in items, items.count(x), (x, 1) == (x, 1)
+
+    @weft.njit
+    def removed(items, k):
+        items.remove(items[k])
+
+    items = [1.0, math.nan, 2.0]
+    assert found.py_func(items, 1) == (True, 1, True)
+    assert found(items, 1) == (False, 0, False)
+    assert found(items, 2) == found.py_func(items, 2)
+    with pytest.raises(ValueError, match="not in list"):
+        removed(items, 1)

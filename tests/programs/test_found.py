@@ -687,6 +687,98 @@ FOUND = {
         """,
         ["c = 0", "c = 1"],
     ),
+    "what is assigned shares memory with the indices and with the values": (
+        """
+        @njit
+        def f(a, b):
+            a[a] = 7
+            b[1:][b[:-1]] += 1
+            b[b[::-1]] = b[:]
+            return a, b
+        """,
+        [
+            "a = np.array([1, 0, 2, 1])\nb = np.array([1, 0, 2, 1, 2])",
+            "a = np.array([3, 2, 1, 0])\nb = np.array([0, 1, 0, 2, 2])",
+        ],
+    ),
+    "a mask without elements chooses none, whatever the axis": (
+        """
+        @njit
+        def f(a, b, n):
+            mask = np.zeros(n, dtype=np.bool_)
+            a[mask] = 1
+            b[mask] += 1
+            return a[mask], b[mask], b[:, mask]
+        """,
+        ["a = np.arange(3)\nb = np.ones((2, 3))\nn = 0", "a = np.arange(3)\nb = np.ones((2, 3))\nn = 1"],
+    ),
+    "views of nothing in a list, and beside it": (
+        """
+        @njit
+        def f(n):
+            a = np.arange(n)
+            t = []
+            t.append(a[::1])
+            b = t[0]
+            c = b[5:1]
+            return a, c, b, b
+        """,
+        ["n = 0", "n = 3"],
+    ),
+    "views of nothing that a try may rebind": (
+        """
+        @njit
+        def f(n):
+            a = np.arange(n)
+            b = a[1:]
+            c = b[5:1]
+            try:
+                d = a[n]
+                b = a
+                c = a
+            except IndexError:
+                a[1::2] = 4
+            return b, c, a
+        """,
+        ["n = 0", "n = 3"],
+    ),
+    "the shape that does not fit, without the leading axes of size 1": (
+        """
+        @njit
+        def f(a, b):
+            a[:] = b
+        """,
+        [
+            "a = np.zeros(3)\nb = np.ones((1, 5))",
+            "a = np.zeros(5)\nb = np.ones((1, 2, 5))",
+            "a = np.zeros(5)\nb = np.ones((2, 1, 5))",
+            "a = np.zeros((4, 1))\nb = np.ones((1, 4, 5))",
+        ],
+    ),
+    "a name of the function around that is not bound": (
+        """
+        @njit
+        def f(n, way):
+            for i in range(n):
+                x = i
+
+            def inner():
+                return x
+
+            if way == 0:
+                return inner()
+            if way == 1:
+                return sum(x + v for v in range(3) if v)
+            if way == 2:
+                return sum(x for _ in range(3))
+            if way == 3:
+                return (lambda: x)()
+            if way == 4:
+                return len([v for v in range(x)])
+            return sum(sum(x for v in range(u)) for u in range(3))
+        """,
+        [f"n = {n}\nway = {way}" for way in range(6) for n in (0, 3)],
+    ),
 }
 
 

@@ -91,6 +91,7 @@ class Hunt:
         self.each = max(1, min(MOST_SEEDS, count // (4 * workers)))
         self.next = first
         self.again: deque[tuple[int, int]] = deque()  # what is left of ranges whose child died
+        self.hung: set[int] = set()  # seeds that were at work when a child fell silent
         self.to_shrink: deque[Finding] = deque()
         self.children: dict[int, Child] = {}
         operations()  # once, and not in every child
@@ -176,7 +177,12 @@ class Hunt:
         if one.shrinks:
             tell(one.shrinks.text())
         elif ended:
-            self._noted(one.at, ended)
+            if ended.kind == "hang" and one.at not in self.hung:
+                # A machine that is busy with other things may have kept it waiting: once more.
+                self.hung.add(one.at)
+                self.again.append((one.at, one.at + 1))
+            else:
+                self._noted(one.at, ended)
             if one.at + 1 < one.end:
                 self.again.append((one.at + 1, one.end))
 

@@ -64,6 +64,10 @@ pub struct CallCtx {
 
 /// The bit of an owner word that says: a view of the array, not the array itself.
 pub const VIEW_BIT: u32 = 62;
+/// The lowest of the bits that number a view: two views of the same elements are two arrays.
+pub const VIEW_NUMBER: u32 = 48;
+/// All bits that say something of views. The rest is the owner.
+pub const VIEW_BITS: u64 = (1 << (VIEW_BIT + 1)) - (1 << VIEW_NUMBER);
 
 /// Where memory is: `place` of [`RuntimeTable::alloc`] and [`RuntimeTable::need`].
 pub mod place {

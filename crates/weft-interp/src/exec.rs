@@ -651,7 +651,7 @@ impl<'m> Frame<'m> {
                 };
                 vec![Value::Scalar(crate::nt::sum_of_products(n as usize, a.dtype, &mut get)?)]
             }
-            Op::MemViewOwner => vec![self.operand(id, 0)?.clone()],
+            Op::MemViewOwner { .. } => vec![self.operand(id, 0)?.clone()],
             Op::MemRetain => {
                 let Value::Owner(memory) = self.operand(id, 0)? else {
                     return Err(Failure::fault("a count of no owner"));

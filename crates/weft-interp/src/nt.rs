@@ -192,6 +192,16 @@ impl<'m> Frame<'m> {
                 one(Scalar::i64(at))
             }
             Op::NtView { axes } => vec![Value::Array(self.view(id, axes)?)],
+            Op::NtKeep => {
+                let (from, to) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
+                if !from.overlaps(to) {
+                    return Ok(vec![Value::Array(from.clone())]);
+                }
+                let layout = if from.has_layout(Layout::F) { Layout::F } else { Layout::C };
+                let kept = Array::fresh(&from.shape, from.dtype, layout);
+                copy(&kept, &Value::Array(from.clone()))?;
+                vec![Value::Array(kept)]
+            }
             Op::NtExpand { site } => vec![Value::Array(self.expand(id, *site)?)],
             Op::NtReshape => {
                 let a = self.operand(id, 0)?.array()?.clone();

@@ -154,6 +154,8 @@ ops! {
     PyUnbound "py.unbound" { name: String }: 0 -> 1, regions 0, pure;
     /// What a local name holds that not every path has assigned: raises where it is unbound.
     PyRead "py.read": 1 -> 1, regions 0, may_raise;
+    /// The same of a name of the function around: a nested function or a comprehension reads it.
+    PyReadFree "py.read_free": 1 -> 1, regions 0, may_raise;
     /// `del x`: raises if the name is unbound.
     PyDelete "py.delete": 1 -> 0, regions 0, may_raise;
     /// `x.name`.
@@ -301,6 +303,9 @@ ops! {
     /// axis of the array it walks along, or -1 for a new one of size 1. The result's sizes are in its type; axes that
     /// are not walked along stay at their start.
     NtView "nt.view" { axes: Vec<i32> }: (1+) -> 1, regions 0, pure;
+    /// An array as it is now, to be read while operand 1 is written: the array itself, or a copy of it if the memory of the two
+    /// meets.
+    NtKeep "nt.keep": 2 -> 1, regions 0, reads;
     /// The array seen with the sizes of the result type, of which it may have fewer: sizes that are 1 at run time
     /// repeat, others must agree or `site` is raised with the sizes of operands 1…. If the result's layout has no room for
     /// repeated elements, it is then an array of its own.
@@ -444,8 +449,8 @@ ops! {
     MemOffset "mem.offset": 2 -> 1, regions 0, pure;
     /// The pointer as a number.
     MemAddress "mem.address": 1 -> 1, regions 0, pure;
-    /// The owner word of a view of the array with this owner word.
-    MemViewOwner "mem.view_owner": 1 -> 1, regions 0, pure;
+    /// The owner word of a view of the array with this owner word. Those of views with different numbers differ.
+    MemViewOwner "mem.view_owner" { number: u32 }: 1 -> 1, regions 0, pure;
     /// Adds one count to an owner.
     MemRetain "mem.retain": 1 -> 0, regions 0, writes;
     /// `m` reductions of `n` elements each: operands are the elements, the results, `n`, the bytes from one element to the next,

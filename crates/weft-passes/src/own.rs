@@ -43,7 +43,7 @@ fn find_roots(f: &Func, region: RegionId, roots: &mut [Option<ValueId>]) {
     for (i, &id) in ops.iter().enumerate() {
         let data = f.op(id);
         match data.op {
-            Op::MemOffset | Op::MemViewOwner => roots[data.results[0].index()] = roots[data.operands[0].index()],
+            Op::MemOffset | Op::MemViewOwner { .. } => roots[data.results[0].index()] = roots[data.operands[0].index()],
             Op::MemPointer => roots[data.results[0].index()] = roots[data.operands[1].index()],
             // Nothing, for which nothing is counted.
             Op::MemNull => {}
@@ -128,7 +128,7 @@ impl Counts<'_> {
                 data.regions.iter().for_each(|&r| self.region(r, data.op.is_breakable()));
             }
             self.push(id);
-            if data.op != Op::MemViewOwner && data.op != Op::MemNull {
+            if !matches!(data.op, Op::MemViewOwner { .. } | Op::MemNull) {
                 let owners = self.owners(&data.results);
                 self.scope().alive.extend(owners);
             }

@@ -95,11 +95,17 @@ pub struct PyParam {
 
 /// Lowers one function.
 pub fn lower(function: &Function) -> Result<PyFunction, Diagnostic> {
-    lower_function(function, &[], None)
+    lower_function(function, &[], vec![], None)
 }
 
-/// Lowers a function with its captured names (whether each is a cell) and the name by which it calls itself.
-fn lower_function(function: &Function, captures: &[(&str, bool)], own: Option<&str>) -> Result<PyFunction, Diagnostic> {
+/// Lowers a function with its captured names (whether each is a cell), those of them that may be unbound, and the name by which
+/// it calls itself.
+fn lower_function(
+    function: &Function,
+    captures: &[(&str, bool)],
+    unsure: Vec<String>,
+    own: Option<&str>,
+) -> Result<PyFunction, Diagnostic> {
     let mut func = Func::new(if function.is_lambda { "lambda" } else { &function.name });
     let mut lower = Lower::new(&mut func, function);
     for &(name, cell) in captures {
@@ -108,7 +114,9 @@ fn lower_function(function: &Function, captures: &[(&str, bool)], own: Option<&s
         if cell {
             lower.cells.insert(name);
         }
+        lower.free.insert(name);
     }
+    lower.unsure.extend(unsure);
     for param in &function.params {
         if param.kind == ParamKind::DoubleStar {
             let message = format!("a `**{}` parameter is not supported", param.name);
@@ -170,6 +178,10 @@ struct Lower<'a, 'f> {
     own: Names<'a>,
     /// Names that were seen unbound on some path so far.
     unsure: HashSet<String>,
+    /// Names that are captured.
+    free: Names<'a>,
+    /// How many comprehensions are around.
+    comprehensions: u32,
     /// What is live where `break` and `continue` go.
     exits: Exits<'a>,
     /// The loops and `finally`s that jumps go through, innermost last.
@@ -192,6 +204,8 @@ impl<'a, 'f> Lower<'a, 'f> {
             cells: captured.cells,
             own: captured.own,
             unsure: HashSet::new(),
+            free: Names::new(),
+            comprehensions: 0,
             exits: Exits::default(),
             frames: vec![],
             depth: 0,
@@ -255,11 +269,19 @@ impl<'a, 'f> Lower<'a, 'f> {
 
     /// What a name holds in an expression: it must be bound there, also if nothing is done with the value.
     fn read(&mut self, name: &str, span: Span) -> ValueId {
+        // Names with a dot are the comprehensions' own.
+        let is_free = self.free.contains(name) || (self.comprehensions > 0 && !name.contains('.'));
+        if let Some(&Slot::Cell(cell)) = self.env.get(name) {
+            if !is_free {
+                return self.value(span, Op::PyGet, &[cell]);
+            }
+            let held = self.value(span, Op::PyTake, &[cell]);
+            return self.value(span, Op::PyReadFree, &[held]);
+        }
         let value = self.local(name, span);
-        match self.env.get(name) {
-            Some(Slot::Cell(_)) => value,
-            _ if self.unsure.contains(name) => self.value(span, Op::PyRead, &[value]),
-            _ => value,
+        match self.unsure.contains(name) {
+            true => self.value(span, if is_free { Op::PyReadFree } else { Op::PyRead }, &[value]),
+            false => value,
         }
     }
 

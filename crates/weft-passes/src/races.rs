@@ -95,7 +95,12 @@ pub(crate) fn told(f: &Func, id: OpId) -> Told {
 pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
     while let Some(data) = defs[v.index()].map(|id| f.op(id)) {
         match data.op {
-            Op::NtView { .. } | Op::NtRefine { .. } | Op::NtExpand { .. } | Op::NtWeaken | Op::NtReshape => {
+            Op::NtView { .. }
+            | Op::NtRefine { .. }
+            | Op::NtExpand { .. }
+            | Op::NtKeep
+            | Op::NtWeaken
+            | Op::NtReshape => {
                 v = data.operands[0];
             }
             _ => break,
@@ -331,7 +336,9 @@ impl<'f> Check<'f> {
             _ => {}
         }
         let target = written(data);
-        for &v in &data.operands {
+        // What is written later is only named.
+        let touched = if data.op == Op::NtKeep { &data.operands[..1] } else { &data.operands[..] };
+        for &v in touched {
             let Some(_) = self.f.ty(v).as_tensor() else { continue };
             let is_target = target == Some(v);
             let passes = matches!(data.op, Op::ScfIf | Op::ScfFor | Op::ScfLoop | Op::Yield)

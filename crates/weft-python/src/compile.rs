@@ -185,7 +185,7 @@ fn written(entry: &Func) -> Vec<bool> {
         match &data.op {
             Op::NtStore { .. } => stored.extend(data.operands.get(1)),
             Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } => stored.extend(data.operands.first()),
-            Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtReshape => {
+            Op::NtRefine { .. } | Op::NtView { .. } | Op::NtExpand { .. } | Op::NtKeep | Op::NtReshape => {
                 same.push((data.results[0], data.operands[0]));
             }
             op if op.effects().fresh => fresh.extend(&data.results),

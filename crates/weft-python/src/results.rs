@@ -327,16 +327,20 @@ impl<'a, 'py> Results<'a, 'py> {
         }
         let object = match mine[1] & 1 {
             1 => self.of_argument(tensor, mine),
-            _ => self.of_fresh(tensor, mine),
+            _ => self.of_fresh(tensor, mine, apart),
         }?;
-        self.made.push(Buffer::owner_of(mine[1]), Made { dtype: tensor.dtype, slots: mine, object: object.clone() });
+        // What is apart is nothing else's object.
+        if !apart {
+            let made = Made { dtype: tensor.dtype, slots: mine, object: object.clone() };
+            self.made.push(Buffer::owner_of(mine[1]), made);
+        }
         Ok(object)
     }
 
     /// An argument, or a view of one.
     fn of_argument(&self, ty: &TensorType, slots: &[u64]) -> PyResult<Bound<'py, PyAny>> {
         let (data, owner) = (slots[0], slots[1]);
-        let Some(&lender) = self.lenders.get(((owner & !VIEW) >> 1) as usize) else {
+        let Some(&lender) = self.lenders.get((Buffer::owner_of(owner) >> 1) as usize) else {
             return Err(errors::internal(self.py, "a result is an argument that was not given"));
         };
         // SAFETY: the caller of `to_python` keeps the arguments alive.
@@ -356,7 +360,7 @@ impl<'a, 'py> Results<'a, 'py> {
     }
 
     /// An array in memory that the call made, or a view of one.
-    fn of_fresh(&mut self, ty: &TensorType, slots: &[u64]) -> PyResult<Bound<'py, PyAny>> {
+    fn of_fresh(&mut self, ty: &TensorType, slots: &[u64], apart: bool) -> PyResult<Bound<'py, PyAny>> {
         let (py, owner) = (self.py, Buffer::owner_of(slots[1]));
         let Some(block) = self.fresh.first(owner) else {
             return Err(errors::internal(py, "a result array has no owner"));
@@ -368,8 +372,11 @@ impl<'a, 'py> Results<'a, 'py> {
             let (base, whole) = self.owning_array(ty, owner, buffer)?;
             self.fresh.first(owner).into_iter().for_each(|block| block.base = Some(base.clone()));
             if let Some((dtype, whole)) = whole {
-                self.made.push(owner, Made { dtype, slots: whole, object: base.clone() });
-                if whole == slots && dtype == ty.dtype {
+                let is_it = whole == slots && dtype == ty.dtype;
+                if !(is_it && apart) {
+                    self.made.push(owner, Made { dtype, slots: whole, object: base.clone() });
+                }
+                if is_it {
                     return Ok(base);
                 }
             }

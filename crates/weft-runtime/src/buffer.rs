@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, MutexGuard};
 
 use smallvec::SmallVec;
-use weft_codegen::abi::VIEW_BIT;
+use weft_codegen::abi::VIEW_BITS;
 use weft_hal::{Event, HalError, UsmKind};
 
 use crate::order::{Order, OrderCell};
@@ -392,7 +392,7 @@ impl Buffer {
 
     /// An owner word without what it says of views.
     pub fn owner_of(word: u64) -> u64 {
-        word & !(1 << VIEW_BIT)
+        word & !VIEW_BITS
     }
 
     /// The count behind an owner word; `None` if the word is 0 or odd.

@@ -47,24 +47,25 @@ def check(ids, shape):
 
 
 def put(x, ids, v):
+    # Indices and values are read as they were before the first element is written.
     k = len(ids)
     check(ids, x.shape)
-    first = flat(ids[0])
+    first = flat(prim.keep(ids[0], x))
     n = first.size
     if prim.is_array(v):
         target = ids[0].shape + x.shape[k:]
-        values = prim.broadcast_to(v, target)
+        values = prim.broadcast_to(prim.keep(v, x), target)
         if ids[0].ndim != 1:
             values = prim.copy(values).reshape((n,) + x.shape[k:])
         if k == 1:
             for j in range(n):
                 x[first[j]] = values[j]
         elif k == 2:
-            second = flat(ids[1])
+            second = flat(prim.keep(ids[1], x))
             for j in range(n):
                 x[first[j], second[j]] = values[j]
         elif k == 3:
-            second, third = flat(ids[1]), flat(ids[2])
+            second, third = flat(prim.keep(ids[1], x)), flat(prim.keep(ids[2], x))
             for j in range(n):
                 x[first[j], second[j], third[j]] = values[j]
         else:
@@ -73,11 +74,11 @@ def put(x, ids, v):
         for j in range(n):
             x[first[j]] = v
     elif k == 2:
-        second = flat(ids[1])
+        second = flat(prim.keep(ids[1], x))
         for j in range(n):
             x[first[j], second[j]] = v
     elif k == 3:
-        second, third = flat(ids[1]), flat(ids[2])
+        second, third = flat(prim.keep(ids[1], x)), flat(prim.keep(ids[2], x))
         for j in range(n):
             x[first[j], second[j], third[j]] = v
     else:
@@ -95,8 +96,9 @@ def put_if(x, condition, v):
 
 def put_mask(x, mask, v):
     # A number into the places of a mask of one axis.
-    for j in range(mask.size):
-        if mask[j]:
+    chosen = prim.keep(mask, x)
+    for j in range(chosen.size):
+        if chosen[j]:
             x[j] = v
 
 

@@ -246,6 +246,11 @@ def check_index(i: Any, size: Any, axis: int) -> None:
     _only_compiled("check_index")
 
 
+def keep(x: Any, written: Any) -> Any:
+    """`x`, or a copy of it if it shares memory with an array that is about to be written."""
+    _only_compiled("keep")
+
+
 def broadcast_to(x: Any, shape: Any) -> Any:
     """A read-only view of `x` with this shape."""
     _only_compiled("broadcast_to")

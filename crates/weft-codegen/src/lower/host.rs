@@ -8,7 +8,7 @@ use weft_ir::{Func, Op, OpData, Place as IrPlace, Site, Type as IrType};
 
 use super::kernel::{KernelInfo, kernel_info};
 use super::{Flow, Frame, Lowering, Ret, Unit, malformed, types};
-use crate::abi::{CallCtx, ExcRecord, RuntimeTable, VIEW_BIT, mode, place};
+use crate::abi::{CallCtx, ExcRecord, RuntimeTable, VIEW_BIT, VIEW_BITS, VIEW_NUMBER, mode, place};
 use crate::error::Result;
 use crate::llvm::builder::{Builder, IntIs, Opcode};
 use crate::llvm::module::{Linkage, Place};
@@ -303,11 +303,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// `mem.view_owner`: the word says that it is a view and not the array itself. No array has no views.
-    pub(crate) fn view_owner(&mut self, data: &OpData) -> Result<()> {
+    pub(crate) fn view_owner(&mut self, data: &OpData, number: u32) -> Result<()> {
         let b = &self.b;
         let owner = self.operand(data, 0)?;
         let none = b.icmp(IntIs::LLVMIntEQ, owner, b.i64(0));
-        let marked = b.op(Opcode::LLVMOr, owner, b.i64(1 << VIEW_BIT));
+        let array = b.op(Opcode::LLVMAnd, owner, b.i64(!VIEW_BITS));
+        // Functions with more views than there are numbers use them again.
+        let mark = (1 << VIEW_BIT) | ((u64::from(number) << VIEW_NUMBER) & VIEW_BITS);
+        let marked = b.op(Opcode::LLVMOr, array, b.i64(mark));
         let v = b.select(none, owner, marked);
         self.define(data, 0, v);
         Ok(())

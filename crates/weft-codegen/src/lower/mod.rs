@@ -209,7 +209,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemNull => self.null(data)?,
             Op::MemOffset => self.offset(data)?,
             Op::MemAddress => self.address(data)?,
-            Op::MemViewOwner => self.view_owner(data)?,
+            Op::MemViewOwner { number } => self.view_owner(data, *number)?,
             Op::Print { site } => self.print(data, *site)?,
             Op::MemRetain => self.count(data, offset_of!(RuntimeTable, retain))?,
             Op::MemRelease => self.count(data, offset_of!(RuntimeTable, release))?,

@@ -341,6 +341,11 @@ impl<'f> Rule<'f> {
                 self.tensor(9, self.operand(1))?;
                 self.ensure(9, *self.result(0) == Type::BOOL, "the result is no bool")
             }
+            NtKeep => {
+                self.tensor(14, self.operand(1))?;
+                self.tensor(14, self.operand(0))?;
+                self.ensure(14, self.result(0) == self.operand(0), "what is kept has another type")
+            }
             NtItem => {
                 let t = self.tensor(9, self.operand(0))?;
                 self.ensure(9, t.rank() == 0, "only a 0-d array is an item")?;

@@ -6,7 +6,7 @@
 
 use crate::backends::Backend;
 use std::cell::RefCell;
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, VIEW_BIT};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, VIEW_BITS};
 use weft_codegen::{compile_host, load};
 use weft_interp::{Failure, Memory, Pointer, Scalar, Value};
 use weft_ir::{Module, Op, Stage, Type};
@@ -258,7 +258,7 @@ unsafe extern "C" fn alloc(ctx: *mut CallCtx, _place: u32, bytes: u64, out: *mut
 
 /// An owner word without what it says of views.
 fn array_of(owner: u64) -> u64 {
-    owner & !(1 << VIEW_BIT)
+    owner & !VIEW_BITS
 }
 
 unsafe extern "C" fn release(ctx: *mut CallCtx, owner: u64) {

@@ -161,7 +161,7 @@ fn narrow(py: Here<'_>, cond: ValueId, holds: bool, env: &mut Env) {
     if let Some(Abs::Tagged(Absent::None, _, inner)) = &env[value.index()] {
         let known = if absent { Abs::Const(Const::None) } else { (**inner).clone() };
         // What was read to be compared is what the name holds.
-        if let Some(read) = def(value).filter(|data| data.op == Op::PyRead) {
+        if let Some(read) = def(value).filter(|data| matches!(data.op, Op::PyRead | Op::PyReadFree)) {
             env[read.operands[0].index()] = Some(known.clone());
         }
         env[value.index()] = Some(known);

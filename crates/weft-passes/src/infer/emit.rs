@@ -112,6 +112,17 @@ impl Infer<'_> {
         Diagnostic::new(ErrorKind::Overflow, self.span, message)
     }
 
+    /// What Python raises where a name is read that is not bound.
+    pub(super) fn unbound_class(&self) -> ExcClass {
+        if self.reads_free { ExcClass::NameError } else { ExcClass::UnboundLocalError }
+    }
+
+    /// The text of it.
+    pub(super) fn unbound_text(&self, name: &str) -> String {
+        let (kind, end) = if self.reads_free { ("free", " in enclosing scope") } else { ("local", "") };
+        format!("cannot access {kind} variable '{name}' where it is not associated with a value{end}")
+    }
+
     /// Use of a name that may not have been assigned.
     pub(super) fn unbound(&self, name: &str) -> Diagnostic {
         Diagnostic::new(ErrorKind::Unbound, self.span, format!("`{name}` may not have been assigned here"))

@@ -216,7 +216,7 @@ impl Infer<'_> {
         ids.iter().map(|a| self.library("together", &[a.clone(), all.clone()])).collect()
     }
 
-    /// A mask has the sizes of the axes it stands for.
+    /// A mask has the sizes of the axes it stands for, or none: NumPy does not look at those.
     fn mask_fits(&mut self, t: ValueId, axis: usize, mask: ValueId) -> Result<(), Diagnostic> {
         let rank = self.tensor(mask).map_or(0, TensorType::rank);
         for k in 0..rank {
@@ -227,7 +227,9 @@ impl Infer<'_> {
             }
             let (size, len) = (self.size(t, axis + k), self.size(mask, k));
             let (size, len) = (self.pyint(&size)?, self.pyint(&len)?);
-            let differ = self.test(weft_ir::attr::CmpOp::Ne, size, len);
+            let none = self.constant(Const::Int(0), Type::PYINT);
+            let (others, some) = (self.test(CmpOp::Ne, size, len), self.test(CmpOp::Ne, len, none));
+            let differ = self.emit(Op::And, &[others, some], Type::PYBOOL);
             let message = format!(
                 "boolean index did not match indexed array along axis {}; size of axis is {{i}} but size of corresponding \
                  boolean axis is {{i}}",
@@ -261,6 +263,18 @@ impl Infer<'_> {
         let size = self.as_dtype(size, DType::I64)?;
         self.emit(Op::NtIndex { wrap: true, site }, &[i, size], Type::I64);
         Ok(Abs::Const(Const::None))
+    }
+
+    /// `prim.keep(x, written)`. A kernel has no memory to copy to; who writes what another of its items reads there answers for it.
+    pub(super) fn keep(&mut self, x: &Abs, written: &Abs) -> Result<Abs, Diagnostic> {
+        let (Some(t), Some(to)) = (self.as_tensor(x), self.as_tensor(written)) else {
+            return Err(self.internal("keep takes two arrays"));
+        };
+        if self.is_kernel() {
+            return Ok(x.clone());
+        }
+        let ty = self.out.ty(t).clone();
+        Ok(Abs::Value(self.emit(Op::NtKeep, &[t, to], ty)))
     }
 
     /// `prim.broadcast_to(x, shape)`: a view.

@@ -430,8 +430,8 @@ impl Infer<'_> {
     pub(super) fn assigned(&mut self, a: &Abs) -> Result<Abs, Diagnostic> {
         match a {
             Abs::Tagged(Absent::Unbound(name), flag, inner) => {
-                let message = format!("cannot access local variable '{name}' where it is not associated with a value");
-                self.raise_unless(*flag, ExcClass::UnboundLocalError, &message);
+                let (class, message) = (self.unbound_class(), self.unbound_text(name));
+                self.raise_unless(*flag, class, &message);
                 Ok((**inner).clone())
             }
             Abs::Unbound(name) => Err(self.unbound(name)),

@@ -313,6 +313,8 @@ struct Infer<'r> {
     collected: Vec<(u32, Vec<Abs>)>,
     /// Loops and ifs around this place that are decided at run time.
     undecided: u32,
+    /// Whether the op that is walked reads a name of the function around.
+    reads_free: bool,
     /// Inside a loop whose iterations run at once.
     at_once: bool,
     /// Messages about shapes show scalars too.
@@ -417,6 +419,7 @@ impl<'r> Infer<'r> {
             sinks: vec![],
             collected: vec![],
             undecided: 0,
+            reads_free: false,
             at_once: false,
             entered: HashMap::new(),
             found: Found::default(),

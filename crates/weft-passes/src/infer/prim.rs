@@ -22,6 +22,7 @@ impl Infer<'_> {
             ("select", [c, x, y]) => self.select(c, x, y),
             ("position", [dim]) => self.position(dim),
             ("check_index", [i, size, axis]) => self.check_index(i, size, axis),
+            ("keep", [x, written]) => self.keep(x, written),
             ("broadcast_to", [x, shape]) => self.broadcast_to(x, shape),
             ("cast_like", [x, like]) => self.cast_like(x, like),
             ("cast" | "convert", [x, Abs::Const(Const::Str(dtype))]) => self.as_named(x, dtype, name == "convert"),

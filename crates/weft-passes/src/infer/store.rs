@@ -48,12 +48,11 @@ impl Infer<'_> {
         if have.dims == want.dims {
             return Ok(from);
         }
-        let template = format!(
-            "could not broadcast input array from shape {{shape {}}} into shape {{shape {}}}",
-            have.rank(),
-            want.rank()
-        );
-        // Leading axes that the destination does not have must be 1, and go.
+        let template = |axes: usize| {
+            let to = want.rank();
+            format!("could not broadcast input array from shape {{shape {axes}}} into shape {{shape {to}}}")
+        };
+        // Leading axes that the destination does not have must be 1, and go: messages do not mention those that went.
         let extra = have.rank().saturating_sub(want.rank());
         let mut source = from;
         if extra > 0 {
@@ -63,7 +62,7 @@ impl Infer<'_> {
                     let size = self.size_i64(from, axis);
                     let wide = self.test(CmpOp::Ne, size, one);
                     let sizes = self.shapes(&[from, to]);
-                    self.raise_if(wide, ExcClass::ValueError, &template, &sizes);
+                    self.raise_if(wide, ExcClass::ValueError, &template(have.rank() - axis), &sizes[axis..]);
                 }
             }
             let zero = self.constant(Const::Int(0), Type::I64);
@@ -77,10 +76,10 @@ impl Infer<'_> {
         if dims == want.dims {
             return Ok(source);
         }
-        let site = self.site(ExcClass::ValueError, template);
+        let site = self.site(ExcClass::ValueError, template(dims.len()));
         let ty =
             TensorType { dims: want.dims.clone(), layout: expanded_layout(&dims, &want.dims, have.layout), ..have };
-        Ok(self.emit(Op::NtExpand { site }, &[source, from, to], Type::tensor(ty)))
+        Ok(self.emit(Op::NtExpand { site }, &[source, source, to], Type::tensor(ty)))
     }
 
     /// The sizes of arrays, one after the other, for a message.

@@ -94,7 +94,7 @@ impl Infer<'_> {
             ErrorKind::Overflow => ExcClass::OverflowError,
             ErrorKind::ZeroDivision => ExcClass::ZeroDivisionError,
             ErrorKind::Index => ExcClass::IndexError,
-            ErrorKind::Unbound => ExcClass::UnboundLocalError,
+            ErrorKind::Unbound => self.unbound_class(),
             _ => return Err(d),
         };
         if !self.can_raise_later() {
@@ -103,7 +103,7 @@ impl Infer<'_> {
         let message = match d.kind {
             ErrorKind::Unbound => {
                 let name = d.message.split('`').nth(1).unwrap_or_default();
-                format!("cannot access local variable '{name}' where it is not associated with a value")
+                self.unbound_text(name)
             }
             _ => d.message.replace('{', "{{").replace('}', "}}"),
         };
@@ -129,6 +129,7 @@ impl Infer<'_> {
 
     fn walk_here(&mut self, py: Here<'_>, op: OpId, env: &mut Env) -> Result<Option<Flow>, Diagnostic> {
         let data = py.func.op(op);
+        self.reads_free = data.op == Op::PyReadFree;
         // Library code is not the user's: inside it, the call's span stays.
         if !self.in_library() && data.span.is_known() {
             self.span = data.span;
@@ -291,7 +292,7 @@ impl Infer<'_> {
             }
             Op::PyEmit => return self.emit_item(&args[0]),
             Op::PyCell { name } => self.at_op(op, |s| s.new_cell(name, &args[0]))?,
-            Op::PyRead => args.swap_remove(0),
+            Op::PyRead | Op::PyReadFree => args.swap_remove(0),
             Op::PyGet => self.get_cell(&args[0])?,
             Op::PyTake => self.read_cell(&args[0])?,
             Op::PySet => {

@@ -251,7 +251,26 @@ impl Lower<'_> {
 
     /// `from`, or a copy of it if writing `to` would change what is read.
     pub(super) fn read_first(&mut self, to: &Array, from: &Array) -> Result<Array, Diagnostic> {
-        let Some(overlaps) = self.meets(to, from) else { return Ok(from.clone()) };
+        match self.meets(to, from) {
+            Some(overlaps) => self.copy_if(overlaps, from),
+            None => Ok(from.clone()),
+        }
+    }
+
+    /// `nt.keep`: what is written is written in any order, so that also the same array is copied.
+    pub(super) fn keep(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let (from, to) = (self.array(data.operands[0]).clone(), self.array(data.operands[1]).clone());
+        let kept = match self.share_memory(&from, &to) {
+            Some(overlaps) => self.copy_if(overlaps, &from)?,
+            None => from,
+        };
+        self.arrays.insert(data.results[0], kept);
+        Ok(())
+    }
+
+    /// An array, or a copy of it where `needed`.
+    fn copy_if(&mut self, needed: ValueId, from: &Array) -> Result<Array, Diagnostic> {
         let (copies, ()) = self.nested(|l| {
             let layout = if from.ty.layout == Layout::F { Layout::F } else { Layout::C };
             let place = from.ty.place.clone();
@@ -265,7 +284,7 @@ impl Lower<'_> {
         let types: Vec<Type> = same.iter().map(|&v| self.r.dst.ty(v).clone()).collect();
         let mut build = self.r.b();
         let (stays, _) = build.region(|b| b.effect(Op::Yield, &same));
-        let chosen = build.op(Op::ScfIf, &[overlaps], &types, &[copies, stays]);
+        let chosen = build.op(Op::ScfIf, &[needed], &types, &[copies, stays]);
         let values = self.r.dst.op(chosen).results.to_vec();
         Ok(Array { mem: values[0], owner: values[1], strides: values[2..].to_vec(), ..from.clone() })
     }

@@ -177,6 +177,7 @@ impl<'s> Lower<'s> {
             Op::NtElementwise => self.elementwise(id)?,
             Op::NtRefine { site } => self.refine(id, site),
             Op::NtView { ref axes } => self.view(id, axes),
+            Op::NtKeep => self.keep(id)?,
             Op::NtExpand { site } => self.expand(id, site)?,
             Op::NtReshape => self.reshape(id),
             Op::NtAlloc { zero } => self.new_array(id, zero)?,

@@ -12,9 +12,10 @@ impl Lower<'_> {
         self.r.src.ty(v).as_tensor().cloned().expect("the verifier has checked that the result is an array")
     }
 
-    /// The owner word of a view of an array.
-    fn view_owner(&mut self, of: &Array) -> ValueId {
-        let owner = self.r.b().value(Op::MemViewOwner, &[of.owner], Type::Owner);
+    /// The owner word of the view of an array that an op makes.
+    fn view_owner(&mut self, made_by: OpId, of: &Array) -> ValueId {
+        let number = made_by.index() as u32;
+        let owner = self.r.b().value(Op::MemViewOwner { number }, &[of.owner], Type::Owner);
         if let Some(&root) = self.roots.get(&of.owner) {
             self.roots.insert(owner, root);
         }
@@ -38,7 +39,7 @@ impl Lower<'_> {
         }
         let mem_ty = self.r.dst.ty(a.mem).clone();
         let mem = offset.map_or(a.mem, |by| self.r.b().value(Op::MemOffset, &[a.mem, by], mem_ty));
-        let owner = self.view_owner(&a);
+        let owner = self.view_owner(id, &a);
         let sizes = ty.dims.iter().map(|&d| self.size(d)).collect();
         let mut strides = vec![];
         for &axis in axes {
@@ -139,7 +140,7 @@ impl Lower<'_> {
             self.raise_when(differ, site, &shapes);
         }
         let sizes = ty.dims.iter().map(|&d| self.size(d)).collect();
-        let owner = self.view_owner(&a);
+        let owner = self.view_owner(id, &a);
         let ty = TensorType { place: a.ty.place.clone(), ..ty };
         self.arrays.insert(data.results[0], Array { ty, mem: a.mem, owner, sizes, strides });
     }
@@ -160,7 +161,7 @@ impl Lower<'_> {
             let n = b.value(Op::Max, &[sizes[k], one], Type::I64);
             step = b.value(Op::Mul, &[step, n], Type::I64);
         }
-        let owner = self.view_owner(&a);
+        let owner = self.view_owner(id, &a);
         self.arrays.insert(data.results[0], Array { ty, mem: a.mem, owner, sizes, strides });
     }
 

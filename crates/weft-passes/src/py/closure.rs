@@ -41,7 +41,8 @@ impl<'a> Lower<'a, '_> {
                 }
             }
         }
-        let nested = lower_function(function, &captures, own)?;
+        let unsure = captures.iter().map(|(name, _)| (*name).to_owned()).filter(|name| self.unsure.contains(name));
+        let nested = lower_function(function, &captures, unsure.collect(), own)?;
         self.nested.push(Arc::new(nested));
         let op = Op::PyClosure { function: (self.nested.len() - 1) as u32 };
         Ok(self.value(function.span, op, &[captured, operands].concat()))

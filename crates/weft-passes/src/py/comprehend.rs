@@ -35,14 +35,24 @@ impl<'a> Lower<'a, '_> {
         // Those with a dot are of comprehensions: this one's or of those inside.
         let carried = self.by_value(|name| assigned.contains(name) && !name.contains('.'));
         let mut items = Items { comprehension, list: None, carried, span };
-        if !comprehension.is_generator {
+        // The first iterable is evaluated outside.
+        self.comprehensions += 1;
+        let made = self.made(&mut items, iter);
+        self.comprehensions -= 1;
+        made
+    }
+
+    /// The list, or the generator, behind its first iterable.
+    fn made(&mut self, items: &mut Items<'a>, iter: ValueId) -> Result<ValueId, Diagnostic> {
+        let span = items.span;
+        if !items.comprehension.is_generator {
             let list = self.value(span, Op::PyList, &[]);
             items.list = Some(list);
-            self.each(&items, 0, iter)?;
+            self.each(items, 0, iter)?;
             return Ok(list);
         }
         let (region, (), _) = self.region(|l| {
-            l.each(&items, 0, iter)?;
+            l.each(items, 0, iter)?;
             l.effect(span, Op::Yield, &[]);
             Ok(())
         })?;

@@ -58,7 +58,7 @@ impl<'f> Finder<'f> {
             let data = f.op(id);
             for (k, &v) in data.operands.iter().enumerate() {
                 // Sizes that a check mentions are no use of elements.
-                let mentions = matches!(data.op, Op::NtRefine { .. } | Op::NtExpand { .. }) && k > 0;
+                let mentions = matches!(data.op, Op::NtRefine { .. } | Op::NtExpand { .. } | Op::NtKeep) && k > 0;
                 if !mentions && !matches!(data.op, Op::NtDim { .. }) {
                     users.entry(v).or_default().insert(id);
                 }

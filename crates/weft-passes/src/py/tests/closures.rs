@@ -28,10 +28,11 @@ fn captures_are_values_cells_or_the_function_itself() {
 
         func @add(%c.0, %n.1, %x.2, %y.3) {
           %4 = py.self()
-          %5 = py.get(%c.0)
-          %6 = py.binop(%x.2, %n.1) <{op="*", inplace=false}>
-          %7 = py.binop(%5, %6) <{op="+", inplace=true}>
-          py.set(%7, %c.0)
+          %5 = py.take(%c.0)
+          %6 = py.read_free(%5)
+          %7 = py.binop(%x.2, %n.1) <{op="*", inplace=false}>
+          %8 = py.binop(%6, %7) <{op="+", inplace=true}>
+          py.set(%8, %c.0)
           return(%4)
         }
 
@@ -63,9 +64,10 @@ fn a_function_defined_later_is_captured_as_a_cell() {
         }
 
         func @even(%odd.0, %k.1) {
-          %2 = py.get(%odd.0)
-          %3 = py.call(%2, %k.1) <{keywords=[]}>
-          return(%3)
+          %2 = py.take(%odd.0)
+          %3 = py.read_free(%2)
+          %4 = py.call(%3, %k.1) <{keywords=[]}>
+          return(%4)
         }
 
         func @odd(%even.0, %k.1) {
@@ -129,26 +131,27 @@ fn a_generator_that_is_kept_sees_names_as_they_are_when_it_runs() {
           %k.2 = py.cell(%k.1) <{name="k"}>
           %3 = py.generator() {
             py.for(%xs.0) { ^(%x.4):
-              %5 = py.get(%k.2)
-              %6 = py.binop(%x.4, %5) <{op="+", inplace=false}>
-              py.emit(%6)
+              %5 = py.take(%k.2)
+              %6 = py.read_free(%5)
+              %7 = py.binop(%x.4, %6) <{op="+", inplace=false}>
+              py.emit(%7)
               yield()
             }
             yield()
           }
-          %7 = py.const() <{value=2}>
-          py.set(%7, %k.2)
-          %8 = py.global() <{path="sum"}>
-          %9 = py.generator() {
-            py.for(%xs.0) { ^(%x.10):
-              py.emit(%x.10)
+          %8 = py.const() <{value=2}>
+          py.set(%8, %k.2)
+          %9 = py.global() <{path="sum"}>
+          %10 = py.generator() {
+            py.for(%xs.0) { ^(%x.11):
+              py.emit(%x.11)
               yield()
             }
             yield()
           }
-          %11 = py.call(%8, %9) <{keywords=[]}>
-          %12 = py.tuple(%11, %3)
-          return(%12)
+          %12 = py.call(%9, %10) <{keywords=[]}>
+          %13 = py.tuple(%12, %3)
+          return(%13)
         }
         "#,
     );
@@ -176,8 +179,9 @@ fn a_lambda_in_a_comprehension_shares_its_variable() {
         }
 
         func @lambda(%x.0) {
-          %1 = py.get(%x.0)
-          return(%1)
+          %1 = py.take(%x.0)
+          %2 = py.read_free(%1)
+          return(%2)
         }
         "#,
     );
