@@ -3,10 +3,22 @@
 //! In which order the products of one element are summed depends on how many they are and on which axis of the matrix
 //! lies closer together; never on the element's position. So it does not matter how a product is cut into tiles.
 
+use crate::abi::CallCtx;
+use crate::each::each;
 use crate::numbers::{Complex, Loop, Number, Processor, Truth, best, processor};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use weft_ir::DType;
+
+/// Products of elements up to which there is one part, and that take a nanosecond.
+const FEW: usize = 1 << 16;
+const SPEED: usize = 2;
+/// Into how many parts of its rows a matrix is cut. Where it is read by columns, fewer and longer ones read memory
+/// faster: least and most rows of one.
+const PARTS: usize = 16;
+const STRIPS: usize = 4;
+const LEAST: usize = 256;
+const MOST: usize = 4096;
 
 /// `to[i] = sum of a[i, j] * x[j]`. Steps are in bytes.
 #[derive(Clone, Copy)]
@@ -24,11 +36,35 @@ pub(crate) struct MatVec {
     pub x_step: isize,
 }
 
-/// The product of a matrix and a vector.
+// SAFETY: threads write to parts of the product that do not overlap.
+unsafe impl Sync for MatVec {}
+
+/// The product of a matrix and a vector, in parts that are given to threads.
 ///
 /// # Safety
-/// The memory may be read and written; the product overlaps no factor.
-pub(crate) unsafe fn matvec(dtype: DType, product: MatVec) {
+/// The memory may be read and written; the product overlaps no factor. The call is running, or null.
+pub(crate) unsafe fn matvec(ctx: *mut CallCtx, dtype: DType, product: MatVec) {
+    let whole = &product;
+    let MatVec { rows, columns, .. } = product;
+    if rows * columns <= FEW {
+        return part_of(dtype, product);
+    }
+    let part = if product.row.unsigned_abs() == dtype.size() {
+        rows.div_ceil(STRIPS).next_multiple_of(16).clamp(LEAST, MOST)
+    } else {
+        rows.div_ceil(PARTS).next_multiple_of(16)
+    };
+    let cost = u32::try_from(part * columns / SPEED).unwrap_or(u32::MAX);
+    each(ctx, rows.div_ceil(part), cost, &|at| {
+        let first = at * part;
+        // SAFETY: places in the matrix and the product.
+        let (to, a) =
+            unsafe { (whole.to.offset(first as isize * whole.to_step), whole.a.offset(first as isize * whole.row)) };
+        part_of(dtype, MatVec { to, a, rows: part.min(rows - first), ..*whole });
+    });
+}
+
+fn part_of(dtype: DType, product: MatVec) {
     match dtype {
         DType::Bool => by_either::<Truth>(product),
         DType::I8 | DType::U8 => by_either::<u8>(product),
@@ -375,7 +411,7 @@ mod tests {
                         x_step: steps[2],
                     };
                     // SAFETY: all of it is in the vectors above.
-                    unsafe { matvec(DType::F64, product) };
+                    unsafe { matvec(std::ptr::null_mut(), DType::F64, product) };
                     if flip_rows {
                         to.reverse();
                     }

@@ -1,0 +1,263 @@
+//! A tile of a product that stays in registers: rows of it times vectors of columns.
+//!
+//! Every element is one chain of sums, from the first product to the last, whatever the tile: its bits do not depend on
+//! where a product is cut into tiles.
+
+use super::pack::Packed;
+use crate::numbers::{Processor, processor};
+use crate::simd::{Doubles, Four, Singles, Vector, WideDoubles, WideSingles};
+
+/// Vectors across a tile.
+pub(super) const ACROSS: usize = 3;
+
+/// Bytes that caches hold together.
+pub(super) const LINE: usize = 64;
+
+/// What one call computes. Steps are in bytes; columns of `b` and of the product are neighbours.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    /// Products that are summed.
+    pub depth: usize,
+    pub a: *const u8,
+    /// From row to row, and from one product to the next.
+    pub a_row: isize,
+    pub a_step: isize,
+    pub b: *const u8,
+    pub b_step: isize,
+    pub to: *mut u8,
+    pub to_row: isize,
+    /// Whether the sums are added to what is there.
+    pub add: bool,
+    /// What will be needed soon: a line of a cache for each product.
+    pub next: *const u8,
+}
+
+/// Computes a tile; the number is that of the columns in its last vector.
+type Kernel = unsafe fn(&Tile, usize);
+
+/// The tiles of a dtype on one kind of processor.
+pub(crate) struct Kernels {
+    /// Rows of the largest tile.
+    pub(super) rows: usize,
+    /// Columns of one vector.
+    lanes: usize,
+    /// The largest tile, of factors that are packed: as many elements from one product to the next as there are rows
+    /// and columns.
+    packed: Kernel,
+    /// Any tile of any factors, by rows and vectors.
+    any: &'static [[Kernel; ACROSS]],
+}
+
+impl Kernels {
+    /// Columns of the largest tile.
+    pub(super) fn columns(&self) -> usize {
+        ACROSS * self.lanes
+    }
+
+    /// # Safety
+    /// The matrices have the tile's rows and columns, at least one and at most the largest tile's.
+    #[inline(always)]
+    pub(super) unsafe fn any(&self, rows: usize, columns: usize, tile: &Tile) {
+        let before = (columns - 1) / self.lanes;
+        // SAFETY: the caller's; `Dense::kernels` are those of this processor.
+        unsafe { self.any[rows - 1][before](tile, columns - before * self.lanes) }
+    }
+
+    /// Of factors that are packed.
+    ///
+    /// # Safety
+    /// As for [`Kernels::any`].
+    #[inline(always)]
+    pub(super) unsafe fn packed(&self, rows: usize, columns: usize, tile: &Tile) {
+        // SAFETY: the caller's.
+        unsafe {
+            match rows == self.rows && columns == self.columns() {
+                true => (self.packed)(tile, self.lanes),
+                false => self.any(rows, columns, tile),
+            }
+        }
+    }
+}
+
+/// Says that memory is going to be needed in the first or second cache.
+#[inline(always)]
+fn ahead<const CACHE: u8>(data: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: nothing is read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        match CACHE {
+            1 => _mm_prefetch::<_MM_HINT_T0>(data.cast()),
+            _ => _mm_prefetch::<_MM_HINT_T1>(data.cast()),
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = data;
+}
+
+/// Sums of a tile: rows of vectors.
+type Sums<V, const ROWS: usize, const VECTORS: usize> = [[V; VECTORS]; ROWS];
+
+/// Adds the products of some elements of `a` with a line of `b`.
+#[inline(always)]
+unsafe fn step<V: Vector, const ROWS: usize, const VECTORS: usize>(
+    sums: &mut Sums<V, ROWS, VECTORS>,
+    a: impl Fn(usize) -> *const V::Item,
+    b: [V; VECTORS],
+) {
+    for (r, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: the caller's.
+        unsafe {
+            let a = V::repeated(a(r));
+            for (sum, b) in sums.iter_mut().zip(b) {
+                *sum = sum.plus_product(a, b);
+            }
+        }
+    }
+}
+
+/// Products that are added between two looks at where to stop. Whatever is not a product takes the place of one.
+const UNROLLED: usize = 4;
+
+/// The largest tile.
+#[inline(always)]
+unsafe fn packed<V: Vector, const ROWS: usize>(t: &Tile) {
+    // SAFETY: the caller's.
+    unsafe {
+        let width = ACROSS * V::LANES;
+        let mut sums = [[V::zero(); ACROSS]; ROWS];
+        let (mut a, mut b, mut next) = (t.a.cast::<V::Item>(), t.b.cast::<V::Item>(), t.next);
+        for r in 0..ROWS {
+            let to = t.to.wrapping_offset(r as isize * t.to_row).cast::<V::Item>();
+            (0..ACROSS).for_each(|v| ahead::<1>(to.wrapping_add(v * V::LANES).cast()));
+            ahead::<1>(to.wrapping_add(width - 1).cast());
+        }
+        let mut left = t.depth;
+        while left >= UNROLLED {
+            for u in 0..UNROLLED {
+                ahead::<2>(next.wrapping_add(u * LINE));
+                let line = std::array::from_fn(|v| V::load(b.add(u * width + v * V::LANES)));
+                step(&mut sums, |r| a.add(u * ROWS + r), line);
+            }
+            (a, b) = (a.add(UNROLLED * ROWS), b.add(UNROLLED * width));
+            next = next.wrapping_add(UNROLLED * LINE);
+            left -= UNROLLED;
+        }
+        for _ in 0..left {
+            step(&mut sums, |r| a.add(r), std::array::from_fn(|v| V::load(b.add(v * V::LANES))));
+            (a, b) = (a.add(ROWS), b.add(width));
+        }
+        write(t, sums, V::LANES);
+    }
+}
+
+/// Where three rows begin: the others are one and two steps on, which instructions can add by themselves.
+const GROUP: usize = 3;
+
+#[inline(always)]
+unsafe fn any<V: Vector, const ROWS: usize, const VECTORS: usize>(t: &Tile, last: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sums = [[V::zero(); VECTORS]; ROWS];
+        let mut groups: [*const u8; 3] = std::array::from_fn(|g| t.a.wrapping_offset((g * GROUP) as isize * t.a_row));
+        let mut b = t.b;
+        for _ in 0..t.depth {
+            let line = std::array::from_fn(|v| {
+                let from = b.cast::<V::Item>().add(v * V::LANES);
+                if v + 1 < VECTORS { V::load(from) } else { V::load_first(from, last) }
+            });
+            let a = |r: usize| groups[r / GROUP].wrapping_offset((r % GROUP) as isize * t.a_row).cast();
+            step(&mut sums, a, line);
+            groups = groups.map(|group| group.wrapping_offset(t.a_step));
+            b = b.wrapping_offset(t.b_step);
+        }
+        write(t, sums, last);
+    }
+}
+
+/// Writes the sums; `last` columns of the last vector.
+#[inline(always)]
+unsafe fn write<V: Vector, const ROWS: usize, const VECTORS: usize>(
+    t: &Tile,
+    sums: Sums<V, ROWS, VECTORS>,
+    last: usize,
+) {
+    for (r, sums) in sums.into_iter().enumerate() {
+        for (v, mut sum) in sums.into_iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe {
+                let to = t.to.offset(r as isize * t.to_row).cast::<V::Item>().add(v * V::LANES);
+                if v + 1 < VECTORS || last == V::LANES {
+                    if t.add {
+                        sum = V::load(to).plus(sum);
+                    }
+                    sum.store(to);
+                } else {
+                    if t.add {
+                        sum = V::load_first(to, last).plus(sum);
+                    }
+                    sum.store_first(to, last);
+                }
+            }
+        }
+    }
+}
+
+macro_rules! kernels {
+    ($(#[$on:meta])* $name:ident $whole:ident $part:ident $vector:ty: $rows:literal of [$($row:literal)*]) => {
+        $(#[$on])*
+        unsafe fn $whole(t: &Tile, _: usize) {
+            // SAFETY: the caller's.
+            unsafe { packed::<$vector, $rows>(t) }
+        }
+        $(#[$on])*
+        unsafe fn $part<const ROWS: usize, const VECTORS: usize>(t: &Tile, last: usize) {
+            // SAFETY: the caller's.
+            unsafe { any::<$vector, ROWS, VECTORS>(t, last) }
+        }
+        static $name: Kernels = Kernels {
+            rows: $rows,
+            lanes: <$vector>::LANES,
+            packed: $whole,
+            any: &[$([$part::<$row, 1>, $part::<$row, 2>, $part::<$row, 3>]),*],
+        };
+    };
+}
+
+/// Floats that there are tiles of.
+pub(crate) trait Dense: Packed {
+    /// Those for this processor.
+    fn kernels() -> &'static Kernels;
+}
+
+macro_rules! dense {
+    ($($t:ident $wide:ident $narrow:ident;)*) => {$(
+        impl Dense for $t {
+            fn kernels() -> &'static Kernels {
+                #[cfg(target_arch = "x86_64")]
+                kernels! {
+                    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                    WIDE wide any_wide $wide: 8 of [1 2 3 4 5 6 7 8]
+                }
+                #[cfg(target_arch = "x86_64")]
+                kernels! {
+                    #[target_feature(enable = "avx2,fma")]
+                    NARROW narrow any_narrow $narrow: 4 of [1 2 3 4]
+                }
+                kernels!(ANY plain any_plain Four<$t>: 2 of [1 2]);
+                match processor() {
+                    #[cfg(target_arch = "x86_64")]
+                    Processor::Avx512 => &WIDE,
+                    #[cfg(target_arch = "x86_64")]
+                    Processor::Avx2 => &NARROW,
+                    Processor::Any => &ANY,
+                }
+            }
+        }
+    )*};
+}
+
+dense! {
+    f32 WideSingles Singles;
+    f64 WideDoubles Doubles;
+}
