@@ -1,8 +1,8 @@
 //! Large products, in blocks that fit the caches.
 
-use super::Product;
 use super::pack::{Lines, Room};
 use super::tile::{Dense, LINE, Tile};
+use super::{Product, cost};
 use crate::abi::CallCtx;
 use crate::each::each;
 
@@ -19,8 +19,6 @@ const COLUMNS: usize = 3072;
 const FEW_COLUMNS: usize = 192;
 /// Rows of `b` that are packed together.
 const PACKED: usize = 8;
-/// Products of elements in a nanosecond.
-const SPEED: usize = 25;
 
 /// A size cut into equal parts, which are multiples of `unit`, of at most `most`.
 fn part(size: usize, most: usize, unit: usize) -> usize {
@@ -111,8 +109,7 @@ impl Slice {
         let wide =
             part(self.columns, self.columns.div_ceil(BLOCKS / high.min(BLOCKS)).max(FEW_COLUMNS), kernels.columns());
         let across = self.columns.div_ceil(wide);
-        let cost = rows * wide * self.depth / SPEED;
-        each(ctx, high * across, cost.min(u32::MAX as usize) as u32, &|at| {
+        each(ctx, high * across, cost(rows * wide * self.depth), &|at| {
             // The last rows first: of a symmetric product they have most columns.
             let (i, j) = ((high - 1 - at / across) * rows, at % across * wide);
             let block = Block { i, rows: rows.min(p.m - i), j, columns: wide.min(self.columns - j) };

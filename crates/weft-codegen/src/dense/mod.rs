@@ -5,14 +5,16 @@
 //! for each `DEPTH` products; so the bits depend on the sizes, and not on threads or on where the product is cut.
 
 mod blocks;
+mod direct;
 mod pack;
 mod tile;
 
 use crate::abi::CallCtx;
-use tile::{Dense, Tile};
+pub(crate) use pack::Room;
+use tile::Dense;
 
-/// Elements of the second factor up to which tiles read it where it lies.
-const NEAR: usize = 4096;
+/// Products of elements in a nanosecond.
+const SPEED: usize = 25;
 
 /// `to[m, n] = a[m, k] b[k, n]`. Steps are in bytes, from row to row and from column to column.
 #[derive(Clone, Copy)]
@@ -57,7 +59,8 @@ impl Product {
 /// The product; of nothing, 0.
 ///
 /// # Safety
-/// The matrices may be read and written; the product overlaps no factor, and its rows or columns are neighbours.
+/// The matrices may be read and written; the product overlaps no factor, and its rows or columns are neighbours. The
+/// call is running, or null.
 pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product) {
     let item = size_of::<T>() as isize;
     let turned;
@@ -69,36 +72,15 @@ pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product) {
     };
     // SAFETY: the caller's.
     unsafe {
-        if p.k == 0 || p.b_steps[1] == item && p.k * p.n <= NEAR {
-            where_it_lies::<T>(p);
-        } else {
-            blocks::product::<T>(ctx, p);
+        match direct::Cut::of::<T>(p) {
+            Some(cut) => direct::product::<T>(ctx, p, &cut),
+            None if direct::is_turned::<T>(p) => direct::turned::<T>(ctx, p),
+            None => blocks::product::<T>(ctx, p),
         }
     }
 }
 
-/// Without copying anything.
-unsafe fn where_it_lies<T: Dense>(p: &Product) {
-    let kernels = T::kernels();
-    let item = size_of::<T>();
-    for j in (0..p.n).step_by(kernels.columns()) {
-        for i in (0..p.m).step_by(kernels.rows) {
-            // SAFETY: parts of the matrices.
-            unsafe {
-                let tile = Tile {
-                    depth: p.k,
-                    a: p.a.offset(i as isize * p.a_steps[0]),
-                    a_row: p.a_steps[0],
-                    a_step: p.a_steps[1],
-                    b: p.b.add(j * item),
-                    b_step: p.b_steps[0],
-                    to: p.to.offset(i as isize * p.to_steps[0]).add(j * item),
-                    to_row: p.to_steps[0],
-                    add: false,
-                    next: p.b,
-                };
-                kernels.any(kernels.rows.min(p.m - i), kernels.columns().min(p.n - j), &tile);
-            }
-        }
-    }
+/// So many products of elements, in nanoseconds.
+fn cost(products: usize) -> u32 {
+    u32::try_from(products / SPEED).unwrap_or(u32::MAX)
 }

@@ -44,6 +44,8 @@ impl<T: Packed> Loop for Copied<T> {
             };
             if line == item && lines == width {
                 return match width {
+                    4 => neighbours::<T, 4>(from, to, depth, along),
+                    12 => neighbours::<T, 12>(from, to, depth, along),
                     8 => neighbours::<T, 8>(from, to, depth, along),
                     24 => neighbours::<T, 24>(from, to, depth, along),
                     48 => neighbours::<T, 48>(from, to, depth, along),
@@ -151,8 +153,11 @@ plain!(f32, f64);
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "only its size matters")] [u8; 64]);
 
+/// Most lines that a thread keeps: 8 MB.
+const KEPT: usize = 1 << 17;
+
 /// Memory that a thread keeps from one product to the next.
-pub(super) struct Room {
+pub(crate) struct Room {
     lines: Vec<Line>,
     kept: &'static std::thread::LocalKey<Cell<Vec<Line>>>,
 }
@@ -164,7 +169,7 @@ thread_local! {
 
 impl Room {
     /// For rows of the first factor.
-    pub(super) fn for_rows(bytes: usize) -> Room {
+    pub(crate) fn for_rows(bytes: usize) -> Room {
         Room::new(bytes, &FOR_ROWS)
     }
 
@@ -180,15 +185,50 @@ impl Room {
         Room { lines, kept }
     }
 
-    pub(super) fn start(&mut self) -> *mut u8 {
+    pub(crate) fn start(&mut self) -> *mut u8 {
         self.lines.as_mut_ptr().cast()
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
+        if self.lines.capacity() > KEPT {
+            return;
+        }
         let lines = std::mem::take(&mut self.lines);
         // At the thread's end there is nowhere to keep it.
         let _ = self.kept.try_with(|kept| kept.set(lines));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines<T: Packed + PartialEq + std::fmt::Debug + From<u8>>() {
+        for (width, depth) in [(1, 1), (2, 9), (4, 5), (5, 3), (8, 8), (12, 7), (24, 30), (48, 6), (50, 10)] {
+            for lines in [1, width / 2 + 1, width] {
+                let item = size_of::<T>() as isize;
+                let from: Vec<T> = (0..lines * depth).map(|i| T::from((i % 251) as u8)).collect();
+                for (line, along) in [(item, lines as isize * item), (depth as isize * item, item)] {
+                    let mut to = vec![T::from(255); width * depth];
+                    let (data, room) = (from.as_ptr().cast::<u8>(), to.as_mut_ptr());
+                    // SAFETY: all of it is in the vectors above.
+                    unsafe { Lines { from: data, to: room, lines, depth, line, along, width }.copy() };
+                    for (place, &got) in to.iter().enumerate() {
+                        let (d, l) = ((place / width) as isize, (place % width) as isize);
+                        let at = ((l * line + d * along) / item) as usize;
+                        let there = place % width < lines;
+                        assert_eq!(got, if there { from[at] } else { T::from(255) }, "{lines} of {width}, {depth}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_any_number_and_layout() {
+        lines::<f32>();
+        lines::<f64>();
     }
 }

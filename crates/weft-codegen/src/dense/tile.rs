@@ -81,7 +81,7 @@ impl Kernels {
 
 /// Says that memory is going to be needed in the first or second cache.
 #[inline(always)]
-fn ahead<const CACHE: u8>(data: *const u8) {
+pub(super) fn ahead<const CACHE: u8>(data: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: nothing is read.
     unsafe {
@@ -151,25 +151,33 @@ unsafe fn packed<V: Vector, const ROWS: usize>(t: &Tile) {
     }
 }
 
-/// Where three rows begin: the others are one and two steps on, which instructions can add by themselves.
-const GROUP: usize = 3;
-
+/// Any tile of any factors.
 #[inline(always)]
 unsafe fn any<V: Vector, const ROWS: usize, const VECTORS: usize>(t: &Tile, last: usize) {
     // SAFETY: the caller's.
     unsafe {
         let mut sums = [[V::zero(); VECTORS]; ROWS];
-        let mut groups: [*const u8; 3] = std::array::from_fn(|g| t.a.wrapping_offset((g * GROUP) as isize * t.a_row));
-        let mut b = t.b;
-        for _ in 0..t.depth {
-            let line = std::array::from_fn(|v| {
+        let line = |b: *const u8| {
+            std::array::from_fn(|v| {
                 let from = b.cast::<V::Item>().add(v * V::LANES);
                 if v + 1 < VECTORS { V::load(from) } else { V::load_first(from, last) }
-            });
-            let a = |r: usize| groups[r / GROUP].wrapping_offset((r % GROUP) as isize * t.a_row).cast();
-            step(&mut sums, a, line);
-            groups = groups.map(|group| group.wrapping_offset(t.a_step));
-            b = b.wrapping_offset(t.b_step);
+            })
+        };
+        let (mut a, mut b, mut left) = (t.a, t.b, t.depth);
+        if t.a_step == size_of::<V::Item>() as isize {
+            while left >= UNROLLED {
+                let rows: [*const u8; ROWS] = std::array::from_fn(|r| a.wrapping_offset(r as isize * t.a_row));
+                for u in 0..UNROLLED {
+                    step(&mut sums, |r| rows[r].cast::<V::Item>().wrapping_add(u), line(b));
+                    b = b.wrapping_offset(t.b_step);
+                }
+                a = a.wrapping_add(UNROLLED * size_of::<V::Item>());
+                left -= UNROLLED;
+            }
+        }
+        for _ in 0..left {
+            step(&mut sums, |r| a.wrapping_offset(r as isize * t.a_row).cast(), line(b));
+            (a, b) = (a.wrapping_offset(t.a_step), b.wrapping_offset(t.b_step));
         }
         write(t, sums, last);
     }
@@ -226,14 +234,19 @@ macro_rules! kernels {
 
 /// Floats that there are tiles of.
 pub(crate) trait Dense: Packed {
-    /// Those for this processor.
-    fn kernels() -> &'static Kernels;
+    /// Those for a kind of processor.
+    fn kernels_for(processor: Processor) -> &'static Kernels;
+
+    /// Those for this one.
+    fn kernels() -> &'static Kernels {
+        Self::kernels_for(processor())
+    }
 }
 
 macro_rules! dense {
     ($($t:ident $wide:ident $narrow:ident;)*) => {$(
         impl Dense for $t {
-            fn kernels() -> &'static Kernels {
+            fn kernels_for(processor: Processor) -> &'static Kernels {
                 #[cfg(target_arch = "x86_64")]
                 kernels! {
                     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
@@ -245,7 +258,7 @@ macro_rules! dense {
                     NARROW narrow any_narrow $narrow: 4 of [1 2 3 4]
                 }
                 kernels!(ANY plain any_plain Four<$t>: 2 of [1 2]);
-                match processor() {
+                match processor {
                     #[cfg(target_arch = "x86_64")]
                     Processor::Avx512 => &WIDE,
                     #[cfg(target_arch = "x86_64")]
@@ -260,4 +273,71 @@ macro_rules! dense {
 dense! {
     f32 WideSingles Singles;
     f64 WideDoubles Doubles;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kinds of processors whose instructions this one has.
+    fn processors() -> Vec<Processor> {
+        let mut all = vec![Processor::Any];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                all.push(Processor::Avx2);
+            }
+            if let Processor::Avx512 = processor() {
+                all.push(Processor::Avx512);
+            }
+        }
+        all
+    }
+
+    fn tiles<T: Dense + PartialEq + std::fmt::Debug + From<i8>>(kernels: &Kernels) {
+        let (height, width, item) = (kernels.rows, kernels.columns(), size_of::<T>());
+        let number = |i: usize| T::from((i % 7) as i8 - 3);
+        for depth in [0, 1, 3, 4, 9] {
+            // Packed: an element of every row, then the next of every row; and of every column.
+            let a: Vec<T> = (0..depth * height).map(number).collect();
+            let b: Vec<T> = (0..depth * width).map(|i| number(i / 2)).collect();
+            for (rows, columns) in (1..=height).flat_map(|r| (1..=width).map(move |c| (r, c))) {
+                for add in [false, true] {
+                    let mut to = vec![T::from(5); height * width];
+                    let tile = Tile {
+                        depth,
+                        a: a.as_ptr().cast(),
+                        a_row: item as isize,
+                        a_step: (height * item) as isize,
+                        b: b.as_ptr().cast(),
+                        b_step: (width * item) as isize,
+                        to: to.as_mut_ptr().cast(),
+                        to_row: (width * item) as isize,
+                        add,
+                        next: b.as_ptr().cast(),
+                    };
+                    // SAFETY: all of it is in the vectors above.
+                    unsafe { kernels.packed(rows, columns, &tile) };
+                    for (place, &got) in to.iter().enumerate() {
+                        let (i, j) = (place / width, place % width);
+                        let inside = i < rows && j < columns;
+                        let first = if add || !inside { T::from(5) } else { T::ZERO };
+                        let products = if inside { depth } else { 0 };
+                        let sum = (0..products)
+                            .fold(first, |sum, d| sum.plus_product::<false>(a[d * height + i], b[d * width + j]));
+                        assert_eq!(got, sum, "{rows} rows, {columns} columns, {depth} deep, at {i}, {j}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Small whole numbers: exact on every kind of processor.
+    #[test]
+    fn every_tile_on_every_processor() {
+        for processor in processors() {
+            tiles::<f32>(f32::kernels_for(processor));
+            tiles::<f64>(f64::kernels_for(processor));
+        }
+    }
 }
