@@ -14,7 +14,7 @@ endif
 CARGO = $(LLVM_ENV) cargo
 
 # The IR is verified after each pass, and an OpenCL device must be there; only CUDA tests may skip.
-TEST_ENV := WEFT_VERIFY=1 WEFT_REQUIRE_OPENCL=1 WEFT_OPENCL_DIR=$(CURDIR)/$(VENV)/lib
+TEST_ENV := WEFT_VERIFY=1 WEFT_VERIFY_LLVM=1 WEFT_REQUIRE_OPENCL=1 WEFT_OPENCL_DIR=$(CURDIR)/$(VENV)/lib
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

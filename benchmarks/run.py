@@ -14,6 +14,7 @@ import compiling
 import elementwise
 import importing
 import language
+import products
 import runtime
 import wheel
 from measure import Result, machine, table, write
@@ -24,6 +25,7 @@ BENCHMARKS = {
     "elementwise": elementwise.run,
     "calls": calls.run,
     "language": language.run,
+    "products": products.run,
     "runtime": runtime.run,
     "wheel": wheel.run,
 }

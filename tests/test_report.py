@@ -124,12 +124,10 @@ EXPECTED = {
     vector: not vectorised: a sum of floats keeps its order
 3  |         s += a[i] * a[i]
     checks: indices are known to be inside: no check
-4 .|     return s + np.sum(a + 1.0)
-    fused: stored before it is reduced: expressions are not computed inside a reduction
+4  |     return s + np.sum(a + 1.0)
+    fused: computed inside the reduction: no temporary
     parallel: on several threads by blocks, where there is enough to do
-    parallel: on several threads from 20000 items on, at about 1 ns each
     vector: N items at a time
-    memory: allocates float64[:]
 """,
     "grow": """\
 0  | def grow(n, m):
@@ -137,7 +135,7 @@ EXPECTED = {
 2  |     for i in range(n):
 3 !|         x = np.arange(m) * 0.5
     fused: 2 operations are one loop
-    fused: stored before it is reduced: expressions are not computed inside a reduction
+    fused: stored before it is reduced: it is used elsewhere too, can raise, or something between writes
     parallel: on several threads from 20000 items on, at about 1 ns each
     vector: N items at a time
     checks: ints are checked for overflow on every turn
@@ -168,8 +166,7 @@ def test_the_loops_it_names_are_the_loops_that_run():
     for function, arguments in [(chain, (a, a)), (total, (a,))]:
         with weft.trace() as trace:
             function(*arguments)
-        # A sum of few elements is not split into blocks, and so is no region.
-        named = [text for text in texts(function.report(), "parallel") if "items" in text]
+        named = [text for text in texts(function.report(), "parallel") if "items" in text or "by blocks" in text]
         assert len(trace.launches) == len(named)
 
 

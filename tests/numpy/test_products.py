@@ -183,6 +183,90 @@ def test_not_a_number_and_infinity():
     same(jit(AT, "f")(a, b), a @ b)
 
 
+def close(ours, a, b):
+    """As near to the exact product as any order of summing it."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    bound = (a.shape[-1] + 2) * np.finfo(ours.dtype).eps * (np.abs(a) @ np.abs(b))
+    return ours.shape == (a @ b).shape and (np.abs(ours - a @ b) <= bound).all()
+
+
+# Small and large, high, wide and deep: each is computed in a way of its own.
+KINDS = [
+    (5, 7, 3), (7, 25, 9), (64, 64, 64), (100, 100, 100), (8, 700, 300), (33, 700, 300), (31, 2100, 17), (700, 24, 300),
+    (700, 49, 300), (700, 2, 300), (130, 135, 257), (200, 200, 513), (193, 3100, 40), (9, 9, 2000), (260, 300, 260),
+]  # fmt: skip
+
+
+# spec: N3, N7
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, n, k", KINDS)
+def test_every_kind_of_product_in_any_layout_with_any_number_of_threads(m, n, k, dtype):
+    at = jit(AT, "f")
+    a, b = RNG.normal(size=(m, k)).astype(dtype), RNG.normal(size=(k, n)).astype(dtype)
+    threads = weft.config.num_threads
+    try:
+        for x, y in ((x, y) for x in ways(a) for y in ways(b)):
+            weft.config.num_threads = 7
+            first = at(x, y)
+            assert first.dtype == dtype and close(first, a, b)
+            for count in (1, 2):
+                weft.config.num_threads = count
+                assert at(x, y).tobytes() == first.tobytes()
+    finally:
+        weft.config.num_threads = threads
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sizes_around_the_edges_of_tiles(dtype):
+    at = jit(AT, "f")
+    sizes = (1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 25, 31, 33, 47, 48, 49, 63, 65, 97, 127, 129, 255, 257)
+    for _ in range(250):
+        m, n, k = (int(size) for size in RNG.choice(sizes, 3))
+        a, b = numbers((m, k), dtype), numbers((k, n), dtype)
+        x, y = (list(ways(v))[RNG.integers(5)] for v in (a, b))
+        same(at(x, y), a @ b, ulps=0)
+
+
+# spec: N3
+def test_a_matrix_times_itself():
+    code = jit("def f(a):\n    return a.T @ a, a @ a.T, np.cov(a)\n", "f")
+    for m, n in ((3, 5), (40, 70), (300, 200), (17, 600), (600, 17), (1000, 70)):
+        for dtype in (np.float32, np.float64):
+            a = RNG.normal(size=(m, n)).astype(dtype)
+            for x in (a, np.asfortranarray(a), a[::-1, ::-1], np.repeat(a, 2, 1)[:, ::2]):
+                inner, outer, covariance = code(x)
+                assert close(inner, x.T, x) and close(outer, x, x.T)
+                assert (inner == inner.T).all() and (outer == outer.T).all()
+                assert np.allclose(covariance, np.cov(x), rtol=0, atol=1e-5)
+                # The same bits as of a copy, of which nobody knows that it is the same matrix.
+                assert jit(AT, "f")(x.T, x.copy(order="K")).tobytes() == inner.tobytes()
+
+
+# spec: N3
+def test_data_anywhere():
+    for m, n, k in ((5, 7, 3), (8, 700, 300), (130, 135, 257)):
+        a, b = RNG.normal(size=(m, k)), RNG.normal(size=(k, n))
+        first = jit(AT, "f")(a, b)
+        for offset in (8, 16, 40, 3):
+            moved = []
+            for x in (a, b):
+                room = np.zeros(x.nbytes + 64, np.uint8)
+                place = room[offset : offset + x.nbytes].view(np.float64).reshape(x.shape)
+                place[...] = x
+                moved.append(place)
+            assert jit(AT, "f")(*moved).tobytes() == first.tobytes()
+
+
+# spec: N3
+def test_not_a_number_and_infinity_in_every_kind():
+    for m, n, k in KINDS:
+        a, b = np.ones((m, k)), np.ones((k, n))
+        a[m // 2, k - 1], a[m - 1, 0], b[k // 2, n - 1] = np.nan, -np.inf, np.inf
+        for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b))):
+            same(jit(AT, "f")(x, y), a @ b)
+
+
 # spec: N3
 def test_other_products():
     m, v, w, s = numbers((3, 4), float), numbers(4, float), numbers(3, float), numbers((2, 3, 4), float)

@@ -29,6 +29,8 @@
 pub mod abi;
 mod compile;
 mod copy;
+mod dense;
+mod each;
 pub mod error;
 mod helpers;
 mod libc_shim;

@@ -5,6 +5,7 @@
 //! which depend on sizes alone: the bits do not depend on how many threads there are.
 
 use crate::abi::CallCtx;
+use crate::each::each;
 use crate::numbers::{Complex, Loop, Number, best};
 use gemm::{Parallelism, c64};
 use weft_ir::DType;
@@ -228,21 +229,6 @@ unsafe fn multiply<T: Copy + 'static>(
     }
 }
 
-/// Runs `work` for every number below `n`, on threads where there is a call to ask for them.
-fn each(ctx: *mut CallCtx, n: usize, work: &(dyn Fn(usize) + Sync)) {
-    unsafe extern "C" fn chunk(_: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32 {
-        // SAFETY: the reference below, which outlives the chunks.
-        let work = unsafe { *env.cast::<&(dyn Fn(usize) + Sync)>() };
-        (lo..hi).for_each(|i| work(i as usize));
-        0
-    }
-    if ctx.is_null() || n < 2 {
-        return (0..n).for_each(work);
-    }
-    // SAFETY: the context of a running call; the chunks end before this returns, and none raises.
-    unsafe { ((*(*ctx).rt).par_for)(ctx, chunk, (&raw const work).cast(), n as u64, COST) };
-}
-
 /// `c -= a b`, or with the conjugates of `b`, in tiles; `lower`: only those that reach below the diagonal.
 unsafe fn subtract<T: Element>(
     ctx: *mut CallCtx,
@@ -270,7 +256,7 @@ unsafe fn subtract<T: Element>(
     if whole {
         (0..tiles).for_each(tile);
     } else {
-        each(ctx, tiles, &tile);
+        each(ctx, tiles, COST, &tile);
     }
 }
 
@@ -303,7 +289,7 @@ unsafe fn cholesky<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize) -> bool 
         let rows = |at: usize| solve_rows(a, left, below.from(at * ROWS, 0), ROWS.min(right - at * ROWS));
         match left * left * right <= FEW {
             true => (0..right.div_ceil(ROWS)).for_each(rows),
-            false => each(ctx, right.div_ceil(ROWS), &rows),
+            false => each(ctx, right.div_ceil(ROWS), COST, &rows),
         }
         let rest = a.from(left, left);
         subtract(ctx, [right, right, left], [rest, below, below.transposed()], true, true);

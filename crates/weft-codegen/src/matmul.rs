@@ -1,8 +1,11 @@
 //! Products of matrices that compiled code calls.
 //!
-//! With vectors by loops of our own. Floats by the `gemm` crate, on the thread that calls: tiles of a product are computed by themselves, so that the bits
-//! do not depend on how many threads there are. Integers and bools by a loop over packed blocks.
+//! With vectors by `matvec.rs`, of floats by `dense`. Complex numbers by the `gemm` crate, integers and bools by a loop over packed blocks: both in
+//! tiles that are given to threads. Where a product is cut depends on its sizes alone, so that the bits do not depend on how many threads there are.
 
+use crate::abi::CallCtx;
+use crate::dense::{self, Product};
+use crate::each::each;
 use crate::matvec::{MatVec, matvec};
 use crate::numbers::{Complex, Number};
 use gemm::{Parallelism, c32, c64};
@@ -16,6 +19,13 @@ const NARROW: usize = 16;
 const COLUMNS: usize = 256;
 /// Rows of a packed block.
 const ROWS: usize = 64;
+/// About how many tiles along an axis, and least and most rows and columns of one.
+const PARTS: [usize; 2] = [4, 2];
+const LEAST: [usize; 2] = [128, 64];
+const MOST: [usize; 2] = [512, 1024];
+/// Products of elements up to which there is one tile, and that take a nanosecond.
+const FEW: usize = 1 << 18;
+const SPEED: usize = 8;
 
 /// The product and its factors: `to[m, n] = a[m, k] b[k, n]`. Steps are in bytes, from row to row and from column to
 /// column.
@@ -50,13 +60,60 @@ impl Matrices {
         let &Matrices { b_column: row, b_row: column, a_column: x_step, .. } = self;
         (self.m == 1).then_some(MatVec { to, to_step, a, rows, columns, row, column, x, x_step })
     }
+
+    fn product(&self) -> Product {
+        let &Matrices { to, a, b, m, n, k, .. } = self;
+        Product {
+            to,
+            a,
+            b,
+            m,
+            n,
+            k,
+            to_steps: [self.to_row, self.to_column],
+            a_steps: [self.a_row, self.a_column],
+            b_steps: [self.b_row, self.b_column],
+        }
+    }
+
+    /// In tiles: a part of each axis, neither too small to be worth the trouble nor too large for the caches.
+    fn in_tiles(&self, ctx: *mut CallCtx, work: impl Fn(&Matrices) + Sync) {
+        if self.m * self.n * self.k <= FEW {
+            return work(self);
+        }
+        let part =
+            |size: usize, axis: usize| size.div_ceil(PARTS[axis]).next_multiple_of(16).clamp(LEAST[axis], MOST[axis]);
+        let (rows, columns) = (part(self.m, 0), part(self.n, 1));
+        let across = self.n.div_ceil(columns);
+        let cost = u32::try_from(rows * columns * self.k / SPEED).unwrap_or(u32::MAX);
+        each(ctx, self.m.div_ceil(rows) * across, cost, &|at| {
+            let (i, j) = (at / across * rows, at % across * columns);
+            let (down, right) = (i as isize, j as isize);
+            // SAFETY: places in the matrices.
+            let tile = unsafe {
+                Matrices {
+                    to: self.to.offset(down * self.to_row + right * self.to_column),
+                    a: self.a.offset(down * self.a_row),
+                    b: self.b.offset(right * self.b_column),
+                    m: rows.min(self.m - i),
+                    n: columns.min(self.n - j),
+                    ..*self
+                }
+            };
+            work(&tile);
+        });
+    }
 }
 
-/// What compiled code calls: the number of a dtype, and a [`Matrices`] in words.
+// SAFETY: threads write to tiles that do not overlap.
+unsafe impl Sync for Matrices {}
+
+/// What compiled code calls: the call, the number of a dtype, and a [`Matrices`] in words.
 ///
 /// # Safety
-/// The words describe memory that may be read and written; the product overlaps no factor.
-pub(crate) unsafe extern "C" fn matmul(dtype: u64, words: *const u64) {
+/// The words describe memory that may be read and written; the product overlaps no factor, and its rows or its columns
+/// are neighbours. The call is running, or null.
+pub(crate) unsafe extern "C" fn matmul(ctx: *mut CallCtx, dtype: u64, words: *const u64) {
     // SAFETY: words in the order of the fields, as lowering wrote them.
     let matrices = unsafe { words.cast::<Matrices>().read_unaligned() };
     if matrices.m == 0 || matrices.n == 0 {
@@ -65,26 +122,26 @@ pub(crate) unsafe extern "C" fn matmul(dtype: u64, words: *const u64) {
     let Some(&dtype) = DType::ALL.get(dtype as usize) else { return };
     if let Some(product) = matrices.with_vector() {
         // SAFETY: the caller's.
-        return unsafe { matvec(dtype, product) };
+        return unsafe { matvec(ctx, dtype, product) };
     }
     let few = matrices.n <= NARROW && matrices.m * matrices.n * matrices.k <= TINY;
     match dtype {
-        DType::F32 if few => tiny::<f32>(&matrices),
-        DType::F64 if few => tiny::<f64>(&matrices),
+        // SAFETY: the caller's.
+        DType::F32 => unsafe { dense::product::<f32>(ctx, &matrices.product()) },
+        // SAFETY: the caller's.
+        DType::F64 => unsafe { dense::product::<f64>(ctx, &matrices.product()) },
         DType::C64 if few => tiny::<Complex<f32>>(&matrices),
         DType::C128 if few => tiny::<Complex<f64>>(&matrices),
-        DType::F32 => floats::<f32>(&matrices, 0.0, 1.0),
-        DType::F64 => floats::<f64>(&matrices, 0.0, 1.0),
-        DType::C64 => floats::<c32>(&matrices, c32::new(0.0, 0.0), c32::new(1.0, 0.0)),
-        DType::C128 => floats::<c64>(&matrices, c64::new(0.0, 0.0), c64::new(1.0, 0.0)),
-        _ => {
+        DType::C64 => matrices.in_tiles(ctx, |tile| complex::<c32>(tile, c32::new(0.0, 0.0), c32::new(1.0, 0.0))),
+        DType::C128 => matrices.in_tiles(ctx, |tile| complex::<c64>(tile, c64::new(0.0, 0.0), c64::new(1.0, 0.0))),
+        _ => matrices.in_tiles(ctx, |tile| {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has the instructions.
-                return unsafe { wide(dtype, &matrices) };
+                return unsafe { wide(dtype, tile) };
             }
-            exact(dtype, &matrices);
-        }
+            exact(dtype, tile);
+        }),
     }
 }
 
@@ -124,7 +181,7 @@ fn packed<T: Copy>(data: *const u8, rows: usize, columns: usize, steps: [isize; 
     all
 }
 
-fn floats<T: Copy + 'static>(matrices: &Matrices, zero: T, one: T) {
+fn complex<T: Copy + 'static>(matrices: &Matrices, zero: T, one: T) {
     let &Matrices { to, a, b, m, n, k, to_row, to_column, .. } = matrices;
     let item = size_of::<T>() as isize;
     if k == 0 {
@@ -267,7 +324,7 @@ mod tests {
             columns,
         ];
         // SAFETY: matrices in rows.
-        unsafe { matmul(dtype as u64, words.as_ptr()) };
+        unsafe { matmul(std::ptr::null_mut(), dtype as u64, words.as_ptr()) };
         to
     }
 

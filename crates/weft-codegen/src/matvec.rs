@@ -3,10 +3,22 @@
 //! In which order the products of one element are summed depends on how many they are and on which axis of the matrix
 //! lies closer together; never on the element's position. So it does not matter how a product is cut into tiles.
 
+use crate::abi::CallCtx;
+use crate::dense::Room;
+use crate::each::each;
 use crate::numbers::{Complex, Loop, Number, Processor, Truth, best, processor};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use weft_ir::DType;
+
+/// Products of elements up to which there is one part, and that take a nanosecond.
+const FEW: usize = 1 << 17;
+const SPEED: usize = 4;
+/// Into how many parts of its rows a matrix is cut; of its columns, where it is read by them, and at least so many
+/// columns of one.
+const PARTS: usize = 16;
+const SLICES: usize = 8;
+const SLICE: usize = 32;
 
 /// `to[i] = sum of a[i, j] * x[j]`. Steps are in bytes.
 #[derive(Clone, Copy)]
@@ -24,25 +36,86 @@ pub(crate) struct MatVec {
     pub x_step: isize,
 }
 
+// SAFETY: threads write to parts of the product that do not overlap.
+unsafe impl Sync for MatVec {}
+
 /// The product of a matrix and a vector.
 ///
 /// # Safety
-/// The memory may be read and written; the product overlaps no factor.
-pub(crate) unsafe fn matvec(dtype: DType, product: MatVec) {
+/// The memory may be read and written; the product overlaps no factor. The call is running, or null.
+pub(crate) unsafe fn matvec(ctx: *mut CallCtx, dtype: DType, product: MatVec) {
     match dtype {
-        DType::Bool => by_either::<Truth>(product),
-        DType::I8 | DType::U8 => by_either::<u8>(product),
-        DType::I16 | DType::U16 => by_either::<u16>(product),
-        DType::I32 | DType::U32 => by_either::<u32>(product),
-        DType::I64 | DType::U64 => by_either::<u64>(product),
-        DType::F32 => by_either::<f32>(product),
-        DType::F64 => by_either::<f64>(product),
-        DType::C64 => by_either::<Complex<f32>>(product),
-        DType::C128 => by_either::<Complex<f64>>(product),
+        DType::Bool => in_parts::<Truth>(ctx, &product),
+        DType::I8 | DType::U8 => in_parts::<u8>(ctx, &product),
+        DType::I16 | DType::U16 => in_parts::<u16>(ctx, &product),
+        DType::I32 | DType::U32 => in_parts::<u32>(ctx, &product),
+        DType::I64 | DType::U64 => in_parts::<u64>(ctx, &product),
+        DType::F32 => in_parts::<f32>(ctx, &product),
+        DType::F64 => in_parts::<f64>(ctx, &product),
+        DType::C64 => in_parts::<Complex<f32>>(ctx, &product),
+        DType::C128 => in_parts::<Complex<f64>>(ctx, &product),
         // Halves are computed as singles.
         DType::F16 => {}
     }
 }
+
+/// In parts that are given to threads.
+fn in_parts<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
+    if p.rows * p.columns <= FEW {
+        return by_either::<T>(*p);
+    }
+    if p.row.unsigned_abs() == size_of::<T>() && p.column.unsigned_abs() > size_of::<T>() && p.columns >= SLICES * SLICE
+    {
+        return in_slices::<T>(ctx, p);
+    }
+    let part = p.rows.div_ceil(PARTS).next_multiple_of(16);
+    each(ctx, p.rows.div_ceil(part), cost(part * p.columns), &|at| {
+        let first = (at * part) as isize;
+        // SAFETY: places in the matrix and the product.
+        let (to, a) = unsafe { (p.to.offset(first * p.to_step), p.a.offset(first * p.row)) };
+        by_either::<T>(MatVec { to, a, rows: part.min(p.rows - at * part), ..*p });
+    });
+}
+
+/// So many products of elements, in nanoseconds.
+fn cost(products: usize) -> u32 {
+    u32::try_from(products / SPEED).unwrap_or(u32::MAX)
+}
+
+/// Where columns lie in one piece each: some of them for each thread, which reads them from end to end. Their sums are
+/// added up in order.
+fn in_slices<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
+    let item = size_of::<T>();
+    let slice = p.columns.div_ceil(SLICES).next_multiple_of(AT_A_TIME);
+    let slices = p.columns.div_ceil(slice);
+    let mut room = Room::for_rows(slices * p.rows * item);
+    let sums = &Sums(room.start().cast::<T>());
+    each(ctx, slices, cost(slice * p.rows), &|at| {
+        let first = at * slice;
+        // SAFETY: places in the factors, and in the room.
+        unsafe {
+            let (a, x) = (p.a.offset(first as isize * p.column), p.x.offset(first as isize * p.x_step));
+            let (to, columns) = (sums.0.add(at * p.rows).cast(), slice.min(p.columns - first));
+            by_either::<T>(MatVec { to, to_step: item as isize, a, columns, x, ..*p });
+        }
+    });
+    // SAFETY: all have been written, and nobody else uses them any more.
+    let all = unsafe { std::slice::from_raw_parts_mut(sums.0, slices * p.rows) };
+    let (total, others) = all.split_at_mut(p.rows);
+    for other in others.chunks_exact(p.rows) {
+        total.iter_mut().zip(other).for_each(|(sum, &v)| *sum = sum.plus(v));
+    }
+    for (i, &sum) in total.iter().enumerate() {
+        // SAFETY: an element of the product.
+        unsafe { p.to.offset(i as isize * p.to_step).cast::<T>().write_unaligned(sum) };
+    }
+}
+
+/// Room for sums, in which every thread has a place of its own.
+struct Sums<T>(*mut T);
+
+// SAFETY: as it says.
+unsafe impl<T> Sync for Sums<T> {}
 
 /// By rows or by columns, whichever lie closer together.
 fn by_either<T: Number>(mut p: MatVec) {
@@ -202,7 +275,8 @@ const AT_A_TIME: usize = 8;
 /// A strip of the product at a time. `at` says where an element of a column is.
 #[inline(always)]
 unsafe fn by_columns<T: Number, const FUSED: bool>(p: &MatVec, at: &impl Fn(*const u8, usize) -> *const T) {
-    let width = STRIP / size_of::<T>();
+    let strips = p.rows.div_ceil(STRIP / size_of::<T>()).max(1);
+    let width = p.rows.div_ceil(strips).max(1);
     // In words, in which any number is at its place.
     let mut strip = [const { MaybeUninit::<u64>::uninit() }; STRIP / 8];
     let factor = |j: usize| {
@@ -375,7 +449,7 @@ mod tests {
                         x_step: steps[2],
                     };
                     // SAFETY: all of it is in the vectors above.
-                    unsafe { matvec(DType::F64, product) };
+                    unsafe { matvec(std::ptr::null_mut(), DType::F64, product) };
                     if flip_rows {
                         to.reverse();
                     }

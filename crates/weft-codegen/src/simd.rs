@@ -11,8 +11,13 @@ pub(crate) trait Vector: Copy {
     const LANES: usize;
     unsafe fn zero() -> Self;
     unsafe fn load(from: *const Self::Item) -> Self;
-    /// The first `count` floats, fewer than `LANES`; the others are 0.
+    /// The first `count` floats, at most `LANES`; the others are 0.
     unsafe fn load_first(from: *const Self::Item, count: usize) -> Self;
+    /// One float in every lane.
+    unsafe fn repeated(from: *const Self::Item) -> Self;
+    unsafe fn store(self, to: *mut Self::Item);
+    /// The first `count` lanes, at most `LANES`.
+    unsafe fn store_first(self, to: *mut Self::Item, count: usize);
     unsafe fn plus(self, other: Self) -> Self;
     /// `self + a * b`, lane by lane.
     unsafe fn plus_product(self, a: Self, b: Self) -> Self;
@@ -46,6 +51,23 @@ macro_rules! plain {
             unsafe fn load_first(from: *const $t, count: usize) -> Self {
                 // SAFETY: the caller's.
                 Four(std::array::from_fn(|k| if k < count { unsafe { from.add(k).read_unaligned() } } else { 0.0 }))
+            }
+            #[inline(always)]
+            unsafe fn repeated(from: *const $t) -> Self {
+                // SAFETY: the caller's.
+                Four([unsafe { from.read_unaligned() }; 4])
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $t) {
+                // SAFETY: the caller's.
+                unsafe { to.cast::<[$t; 4]>().write_unaligned(self.0) }
+            }
+            #[inline(always)]
+            unsafe fn store_first(self, to: *mut $t, count: usize) {
+                for (k, &v) in self.0[..count].iter().enumerate() {
+                    // SAFETY: the caller's.
+                    unsafe { to.add(k).write_unaligned(v) };
+                }
             }
             #[inline(always)]
             unsafe fn plus(self, other: Self) -> Self { Four(std::array::from_fn(|k| self.0[k] + other.0[k])) }
@@ -86,8 +108,8 @@ mod x86 {
     use std::arch::x86_64::*;
 
     macro_rules! vectors {
-        ($($v:ident $t:ident $lanes:literal $zero:ident $load:ident $add:ident $fma:ident |$s:ident| $swap:expr, $reversed:expr;
-            |$from:ident, $count:ident| $part:expr; $halves:expr;)*) => {$(
+        ($($v:ident $t:ident $lanes:literal $zero:ident $load:ident $set:ident $store:ident $add:ident $fma:ident |$s:ident| $swap:expr, $reversed:expr;
+            |$from:ident, $count:ident| $part:expr; |$to:ident| $stored:expr; $halves:expr;)*) => {$(
             // SAFETY: of every call here: the caller's.
             impl Vector for $v {
                 type Item = $t;
@@ -98,6 +120,15 @@ mod x86 {
                 unsafe fn load(from: *const $t) -> Self { unsafe { $load(from) } }
                 #[inline(always)]
                 unsafe fn load_first($from: *const $t, $count: usize) -> Self { unsafe { $part } }
+                #[inline(always)]
+                unsafe fn repeated(from: *const $t) -> Self { unsafe { $set(from.read_unaligned()) } }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) { unsafe { $store(to, self) } }
+                #[inline(always)]
+                unsafe fn store_first(self, $to: *mut $t, $count: usize) {
+                    let $s = self;
+                    unsafe { $stored }
+                }
                 #[inline(always)]
                 unsafe fn plus(self, other: Self) -> Self { unsafe { $add(self, other) } }
                 #[inline(always)]
@@ -159,18 +190,22 @@ mod x86 {
     static LOADED_SINGLES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
     vectors! {
-        __m512d f64 8 _mm512_setzero_pd _mm512_loadu_pd _mm512_add_pd _mm512_fmadd_pd |v| _mm512_permute_pd(v, 0x55),
+        __m512d f64 8 _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_add_pd _mm512_fmadd_pd |v| _mm512_permute_pd(v, 0x55),
             _mm512_permutexvar_pd(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), v);
-            |from, count| _mm512_maskz_loadu_pd(((1u32 << count) - 1) as u8, from); sums_8d;
-        __m512 f32 16 _mm512_setzero_ps _mm512_loadu_ps _mm512_add_ps _mm512_fmadd_ps |v| _mm512_permute_ps(v, 0xb1),
+            |from, count| _mm512_maskz_loadu_pd(((1u32 << count) - 1) as u8, from);
+            |to| _mm512_mask_storeu_pd(to, ((1u32 << count) - 1) as u8, v); sums_8d;
+        __m512 f32 16 _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_add_ps _mm512_fmadd_ps |v| _mm512_permute_ps(v, 0xb1),
             _mm512_permutexvar_ps(_mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), v);
-            |from, count| _mm512_maskz_loadu_ps(((1u32 << count) - 1) as u16, from); sums_16s;
-        __m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_add_pd _mm256_fmadd_pd |v| _mm256_permute_pd(v, 0x5),
+            |from, count| _mm512_maskz_loadu_ps(((1u32 << count) - 1) as u16, from);
+            |to| _mm512_mask_storeu_ps(to, ((1u32 << count) - 1) as u16, v); sums_16s;
+        __m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_add_pd _mm256_fmadd_pd |v| _mm256_permute_pd(v, 0x5),
             _mm256_permute4x64_pd(v, 0x1b);
-            |from, count| _mm256_maskload_pd(from, _mm256_loadu_si256(LOADED.as_ptr().add(4 - count).cast())); sums_4d;
-        __m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_add_ps _mm256_fmadd_ps |v| _mm256_permute_ps(v, 0xb1),
+            |from, count| _mm256_maskload_pd(from, _mm256_loadu_si256(LOADED.as_ptr().add(4 - count).cast()));
+            |to| _mm256_maskstore_pd(to, _mm256_loadu_si256(LOADED.as_ptr().add(4 - count).cast()), v); sums_4d;
+        __m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_add_ps _mm256_fmadd_ps |v| _mm256_permute_ps(v, 0xb1),
             _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-            |from, count| _mm256_maskload_ps(from, _mm256_loadu_si256(LOADED_SINGLES.as_ptr().add(8 - count).cast())); sums_8s;
+            |from, count| _mm256_maskload_ps(from, _mm256_loadu_si256(LOADED_SINGLES.as_ptr().add(8 - count).cast()));
+            |to| _mm256_maskstore_ps(to, _mm256_loadu_si256(LOADED_SINGLES.as_ptr().add(8 - count).cast()), v); sums_8s;
     }
 }
 

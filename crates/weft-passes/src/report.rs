@@ -400,6 +400,9 @@ impl Fused<'_> {
     }
 }
 
+/// What routines do that give their work to threads themselves.
+const BY_BLOCKS: &str = "on several threads by blocks, where there is enough to do";
+
 /// Threads and kernels, in a region at stage `loops`.
 fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circumstances, notes: &mut Vec<Note>) {
     let ops = &f.region(region).ops;
@@ -426,16 +429,18 @@ fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circums
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = match blocks {
-                    true => "on several threads by blocks, where there is enough to do".into(),
+                    true => BY_BLOCKS.into(),
                     false => format!("on several threads from {items} items on, at about {cost} ns each"),
                 };
                 note(Kind::Parallel, Cost::None, text);
                 continue;
             }
             Op::ParBlocks { .. } if !pranges.contains(&data.span) => {
-                note(Kind::Parallel, Cost::None, "on several threads by blocks, where there is enough to do".into());
+                note(Kind::Parallel, Cost::None, BY_BLOCKS.into());
                 continue;
             }
+            Op::MemMatmul if given.serial => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
+            Op::MemMatmul => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),
             Op::ParBlocks { cost } => {
                 let turns = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = format!("iterations on several threads from {turns} on, at about {cost} ns each");

@@ -220,6 +220,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     values = prim.as_dtype(rows, kind)
     n = values.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     centered = values - np.mean(values, axis=1)[:, None]
-    result = product(centered, np.conjugate(prim.permute(centered, None)))
+    turned = prim.permute(centered, None)
+    # Of real numbers, a product with itself: half of the work.
+    result = product(centered, np.conjugate(turned) if prim.kind(centered) == "complex" else turned)
     scaled = result * prim.as_dtype(1 / max(n, 0), prim.real_dtype(kind)) if n > 0 else result * np.inf
     return prim.squeeze(scaled, None)

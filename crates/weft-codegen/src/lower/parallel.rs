@@ -45,7 +45,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             return Err(malformed("`par.blocks` needs two numbers", data.span));
         };
         if !matches!(self.frame, Frame::Entry { .. }) {
-            return self.blocks(data.regions[0], self.b.i64(0), blocks);
+            return self.blocks(data.regions[0], self.b.i64(0), blocks, false);
         }
         let (chunk, env) = self.chunk(data)?;
         let cost = self.row_cost(turns, cost);
@@ -123,7 +123,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let sizes: Vec<Value> = data.operands.iter().map(|&v| this.value(v)).collect::<Result<_>>()?;
         match sizes.split_last() {
-            _ if matches!(data.op, Op::ParBlocks { .. }) => this.blocks(region, lo, hi)?,
+            _ if matches!(data.op, Op::ParBlocks { .. }) => this.blocks(region, lo, hi, true)?,
             Some((&inner, outer)) if !outer.is_empty() => this.rows(region, outer, inner, lo, hi)?,
             _ => this.iterations(region, &[], this.b.i64(0), lo, hi)?,
         }
@@ -172,11 +172,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
-    /// The blocks of a chunk, one after the other.
-    fn blocks(&mut self, region: RegionId, lo: Value, hi: Value) -> Result<()> {
+    /// The blocks of a chunk, one after the other. Which of two exceptions comes first is decided by the outermost ones.
+    fn blocks(&mut self, region: RegionId, lo: Value, hi: Value, outermost: bool) -> Result<()> {
         self.counted_loop(lo, hi, &[], LoopHints::default(), |this, block, _| {
-            if let Frame::Chunk { ctx, fail, .. } = this.frame {
-                this.frame = Frame::Chunk { ctx, fail, iteration: block };
+            if let (Frame::Chunk { ctx, fail, .. }, true) = (&this.frame, outermost) {
+                this.frame = Frame::Chunk { ctx: *ctx, fail: *fail, iteration: block };
             }
             let args = this.func.region(region).args.clone();
             this.bind(args[0], block);

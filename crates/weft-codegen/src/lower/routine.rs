@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
     pub(crate) fn matmul(&mut self, data: &OpData) -> Result<()> {
         let d = self.elements_of(data)?;
         let words = self.words(&self.operands(data)?);
-        let args = [self.b.i64(d as u64), words];
+        let args = [self.context(data.span)?, self.b.i64(d as u64), words];
         self.routine(data, "weft_matmul", self.b.context.void(), &args).map(drop)
     }
 

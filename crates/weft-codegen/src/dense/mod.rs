@@ -1,0 +1,86 @@
+//! Products of matrices of floats.
+//!
+//! Large ones in blocks: some products deep (`DEPTH`), the columns of `b` packed once for all threads, the rows of `a` in blocks,
+//! each packed by the thread that multiplies it. Small ones where they lie. Every element is the sum of one chain
+//! for each `DEPTH` products; so the bits depend on the sizes, and not on threads or on where the product is cut.
+
+mod blocks;
+mod direct;
+mod pack;
+mod tile;
+
+use crate::abi::CallCtx;
+pub(crate) use pack::Room;
+use tile::Dense;
+
+/// Products of elements in a nanosecond.
+const SPEED: usize = 25;
+
+/// `to[m, n] = a[m, k] b[k, n]`. Steps are in bytes, from row to row and from column to column.
+#[derive(Clone, Copy)]
+pub(crate) struct Product {
+    pub to: *mut u8,
+    pub a: *const u8,
+    pub b: *const u8,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub to_steps: [isize; 2],
+    pub a_steps: [isize; 2],
+    pub b_steps: [isize; 2],
+}
+
+// SAFETY: threads write to parts that do not overlap.
+unsafe impl Sync for Product {}
+
+impl Product {
+    /// With rows as columns: the factors change places.
+    fn transposed(&self) -> Product {
+        let swap = |[row, column]: [isize; 2]| [column, row];
+        Product {
+            a: self.b,
+            b: self.a,
+            m: self.n,
+            n: self.m,
+            to_steps: swap(self.to_steps),
+            a_steps: swap(self.b_steps),
+            b_steps: swap(self.a_steps),
+            ..*self
+        }
+    }
+
+    /// Whether one factor is the other with rows as columns: then so is the product of itself.
+    fn is_symmetric(&self) -> bool {
+        let [row, column] = self.a_steps;
+        self.a == self.b && self.m == self.n && self.b_steps == [column, row]
+    }
+}
+
+/// The product; of nothing, 0.
+///
+/// # Safety
+/// The matrices may be read and written; the product overlaps no factor, and its rows or columns are neighbours. The
+/// call is running, or null.
+pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product) {
+    let item = size_of::<T>() as isize;
+    let turned;
+    let p = if p.to_steps[1] == item {
+        p
+    } else {
+        turned = p.transposed();
+        &turned
+    };
+    // SAFETY: the caller's.
+    unsafe {
+        match direct::Cut::of::<T>(p) {
+            Some(cut) => direct::product::<T>(ctx, p, &cut),
+            None if direct::is_turned::<T>(p) => direct::turned::<T>(ctx, p),
+            None => blocks::product::<T>(ctx, p),
+        }
+    }
+}
+
+/// So many products of elements, in nanoseconds.
+fn cost(products: usize) -> u32 {
+    u32::try_from(products / SPEED).unwrap_or(u32::MAX)
+}

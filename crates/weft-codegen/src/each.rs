@@ -1,0 +1,18 @@
+//! Work that routines in Rust give to threads.
+
+use crate::abi::CallCtx;
+
+/// Runs `work` for every number below `n`, on threads where there is a call to ask for them. `cost`: nanoseconds of one.
+pub(crate) fn each(ctx: *mut CallCtx, n: usize, cost: u32, work: &(dyn Fn(usize) + Sync)) {
+    unsafe extern "C" fn chunk(_: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32 {
+        // SAFETY: the reference below, which outlives the chunks.
+        let work = unsafe { *env.cast::<&(dyn Fn(usize) + Sync)>() };
+        (lo..hi).for_each(|i| work(i as usize));
+        0
+    }
+    if ctx.is_null() || n < 2 {
+        return (0..n).for_each(work);
+    }
+    // SAFETY: the context of a running call; the chunks end before this returns, and none raises.
+    unsafe { ((*(*ctx).rt).par_for)(ctx, chunk, (&raw const work).cast(), n as u64, cost) };
+}
