@@ -248,7 +248,7 @@ def test_data_anywhere():
     for m, n, k in ((5, 7, 3), (8, 700, 300), (130, 135, 257)):
         a, b = RNG.normal(size=(m, k)), RNG.normal(size=(k, n))
         first = jit(AT, "f")(a, b)
-        for offset in (8, 16, 40, 3):
+        for offset in (8, 16, 40, 56):
             moved = []
             for x in (a, b):
                 room = np.zeros(x.nbytes + 64, np.uint8)
