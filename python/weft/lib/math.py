@@ -549,11 +549,10 @@ def prod(iterable, /, *, start=1):
 
 
 def _gcd(a, b):
-    a = abs(a)
-    b = abs(b)
+    # The sign goes in the end: of -2**63 too there is a divisor.
     while b != 0:
         a, b = b, a % b
-    return a
+    return abs(a)
 
 
 @overload(math.gcd)
