@@ -26,12 +26,13 @@ SECONDS_TO_SHRINK = 20.0
 
 @dataclass
 class Finding:
-    """A difference: the first seed that showed it, how often it was seen, and the smallest program with it."""
+    """A difference: the first seed that showed it, some of the others, and the smallest program with it."""
 
     seed: int
     outcome: Outcome
     program: Program
     times: int = 1
+    others: list[int] = field(default_factory=list)
 
     def text(self) -> str:
         said = f"{self.outcome.kind}: {self.outcome.text}\n{self.blamed()}".rstrip("\n")
@@ -208,6 +209,7 @@ class Hunt:
             return
         if known := self.findings.get(outcome.signature):
             known.times += 1
+            known.others += [seed] if len(known.others) < 20 else []
             return
         finding = Finding(seed, outcome, self._program(seed))
         self.findings[outcome.signature] = finding
@@ -245,7 +247,13 @@ class Hunt:
             "interpreted": dict(self.interpreted.most_common()),
             "details": {kind: dict(details.most_common()) for kind, details in self.details.items()},
             "differences": [
-                {"seed": f.seed, "times": f.times, "kind": f.outcome.kind, "detail": f.outcome.detail}
+                {
+                    "seed": f.seed,
+                    "others": f.others,
+                    "times": f.times,
+                    "kind": f.outcome.kind,
+                    "detail": f.outcome.detail,
+                }
                 for f in self._by_frequency()
             ],
             "coverage": self.coverage.counts(),
