@@ -9,10 +9,12 @@ import os
 import select
 import signal
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 
 from compare import Outcome, compare
 from grammar import Program
@@ -56,6 +58,15 @@ def how_it_ended(pid: int) -> Outcome | None:
     if not os.WIFSIGNALED(status):
         return None
     return Outcome("crash", signal.Signals(os.WTERMSIG(status)).name)
+
+
+def seconds_at_work(pid: int) -> float:
+    """For how long a child has had a processor, whatever else the machine was busy with."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()  # without /proc, time on the clock has to do
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def stopped(pid: int) -> Outcome:

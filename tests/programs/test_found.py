@@ -779,6 +779,15 @@ FOUND = {
         """,
         [f"n = {n}\nway = {way}" for way in range(6) for n in (0, 3)],
     ),
+    "math.gcd of the smallest int": (
+        """
+        import math
+        @njit
+        def f(x, y):
+            return math.gcd(x, y), math.gcd(y, x), math.gcd(x, -1), math.gcd(y, -12, x)
+        """,
+        ["x = -(2**63)\ny = 12", "x = 2**63 - 1\ny = -(2**63)", "x = -18\ny = 0"],
+    ),
 }
 
 

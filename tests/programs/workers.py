@@ -16,7 +16,7 @@ from typing import Any
 
 from compare import Outcome
 from covered import Coverage
-from driver import SECONDS_BEFORE_HUNG, child, how_it_ended, reduce, stopped, tried
+from driver import SECONDS_BEFORE_HUNG, child, how_it_ended, reduce, seconds_at_work, stopped, tried
 from grammar import Program, make
 from kinds import operations
 
@@ -26,12 +26,13 @@ SECONDS_TO_SHRINK = 20.0
 
 @dataclass
 class Finding:
-    """A difference: the first seed that showed it, how often it was seen, and the smallest program with it."""
+    """A difference: the first seed that showed it, some of the others, and the smallest program with it."""
 
     seed: int
     outcome: Outcome
     program: Program
     times: int = 1
+    others: list[int] = field(default_factory=list)
 
     def text(self) -> str:
         said = f"{self.outcome.kind}: {self.outcome.text}\n{self.blamed()}".rstrip("\n")
@@ -61,6 +62,7 @@ class Child:
     shrinks: Finding | None = None
     rest: bytes = b""
     heard: float = field(default_factory=time.monotonic)
+    worked: float = 0.0  # seconds that it had been at work when patience ended, on a machine that may be busy
 
 
 class Hunt:
@@ -91,7 +93,6 @@ class Hunt:
         self.each = max(1, min(MOST_SEEDS, count // (4 * workers)))
         self.next = first
         self.again: deque[tuple[int, int]] = deque()  # what is left of ranges whose child died
-        self.hung: set[int] = set()  # seeds that were at work when a child fell silent
         self.to_shrink: deque[Finding] = deque()
         self.children: dict[int, Child] = {}
         operations()  # once, and not in every child
@@ -105,11 +106,16 @@ class Hunt:
                 self._hear(pipe, tell)
             now = time.monotonic()
             for pipe, one in list(self.children.items()):
-                if now - one.heard > one.patience:
+                if now - one.heard > one.patience and self._hangs(one, now):
                     self._gone(pipe, stopped(one.pid), tell)
             if now - told > 30:
                 told = now
                 tell(self.summary())
+
+    def _hangs(self, one: Child, now: float) -> bool:
+        """Whether a child that says nothing has had its time at work since then, or has waited for very long."""
+        one.worked = one.worked or seconds_at_work(one.pid)
+        return seconds_at_work(one.pid) - one.worked > one.patience / 4 or now - one.heard > 20 * one.patience
 
     def _staffed(self) -> bool:
         """Starts children for what is left to do; whether anybody is at work."""
@@ -163,7 +169,7 @@ class Hunt:
     def _hear(self, pipe: int, tell: Callable[[str], None]) -> None:
         one = self.children[pipe]
         data = os.read(pipe, 1 << 16)
-        one.heard = time.monotonic()
+        one.heard, one.worked = time.monotonic(), 0.0
         *lines, one.rest = (one.rest + data).split(b"\n")
         for line in lines:
             self._said(one, json.loads(line))
@@ -177,12 +183,7 @@ class Hunt:
         if one.shrinks:
             tell(one.shrinks.text())
         elif ended:
-            if ended.kind == "hang" and one.at not in self.hung:
-                # A machine that is busy with other things may have kept it waiting: once more.
-                self.hung.add(one.at)
-                self.again.append((one.at, one.at + 1))
-            else:
-                self._noted(one.at, ended)
+            self._noted(one.at, ended)
             if one.at + 1 < one.end:
                 self.again.append((one.at + 1, one.end))
 
@@ -208,6 +209,7 @@ class Hunt:
             return
         if known := self.findings.get(outcome.signature):
             known.times += 1
+            known.others += [seed] if len(known.others) < 20 else []
             return
         finding = Finding(seed, outcome, self._program(seed))
         self.findings[outcome.signature] = finding
@@ -245,7 +247,13 @@ class Hunt:
             "interpreted": dict(self.interpreted.most_common()),
             "details": {kind: dict(details.most_common()) for kind, details in self.details.items()},
             "differences": [
-                {"seed": f.seed, "times": f.times, "kind": f.outcome.kind, "detail": f.outcome.detail}
+                {
+                    "seed": f.seed,
+                    "others": f.others,
+                    "times": f.times,
+                    "kind": f.outcome.kind,
+                    "detail": f.outcome.detail,
+                }
                 for f in self._by_frequency()
             ],
             "coverage": self.coverage.counts(),

@@ -548,20 +548,23 @@ def prod(iterable, /, *, start=1):
     return total
 
 
-def _gcd(a, b):
-    a = abs(a)
-    b = abs(b)
+def _divisor(a, b):
+    # Of either sign: what goes into -2**63 has 64 bits, its absolute value has not.
     while b != 0:
         a, b = b, a % b
     return a
+
+
+def _gcd(a, b):
+    return abs(_divisor(a, b))
 
 
 @overload(math.gcd)
 def gcd(*integers):
     r = 0
     for i in integers:
-        r = _gcd(r, int(i))
-    return r
+        r = _divisor(r, int(i))
+    return abs(r)
 
 
 @overload(math.lcm)

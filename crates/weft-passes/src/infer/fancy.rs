@@ -265,15 +265,18 @@ impl Infer<'_> {
         Ok(Abs::Const(Const::None))
     }
 
-    /// `prim.keep(x, written)`. A kernel has no memory to copy to; who writes what another of its items reads there answers for it.
+    /// `prim.keep(x, written)`. Arrays of two dtypes are not looked at: only arguments that are two views of the same bytes could
+    /// share memory, and the check is code in every assignment. A kernel has no memory to copy to; who writes what another of its
+    /// items reads there answers for it.
     pub(super) fn keep(&mut self, x: &Abs, written: &Abs) -> Result<Abs, Diagnostic> {
         let (Some(t), Some(to)) = (self.as_tensor(x), self.as_tensor(written)) else {
             return Err(self.internal("keep takes two arrays"));
         };
-        if self.is_kernel() {
+        let ty = self.out.ty(t).clone();
+        let alike = self.tensor(t).map(|t| t.dtype) == self.tensor(to).map(|t| t.dtype);
+        if self.is_kernel() || !alike {
             return Ok(x.clone());
         }
-        let ty = self.out.ty(t).clone();
         Ok(Abs::Value(self.emit(Op::NtKeep, &[t, to], ty)))
     }
 
