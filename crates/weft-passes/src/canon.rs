@@ -7,6 +7,7 @@
 //! - [`cse`]: equal pure scalar ops become one. Bodies of `nt.elementwise` and `env.region` see only their arguments.
 //! - [`dce`]: unused ops, results and operands go.
 
+use crate::sizes;
 use std::collections::{BTreeMap, HashMap};
 use weft_ir::attr::Const;
 use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, ValueId};
@@ -14,6 +15,8 @@ use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, V
 /// Everything, in order. `push_refines` only does something where whole arrays are refined.
 pub fn run(f: &mut Func) {
     fold(f);
+    cse(f);
+    sizes::run(f);
     push_refines(f);
     cse(f);
     dce(f);

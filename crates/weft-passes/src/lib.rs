@@ -29,6 +29,7 @@ pub mod py;
 mod races;
 mod rebuild;
 pub mod report;
+mod sizes;
 
 use weft_ir::Place;
 
