@@ -8,10 +8,10 @@ use crate::each::each;
 
 /// Products of one chain: the bits depend on it.
 const DEPTH: usize = 256;
-/// Rows of a block of `a`, in units of 8: it stays in the second cache.
+/// Most rows of a block of `a`, which stays in the second cache, and fewest.
 const ROWS: usize = 192;
-/// Fewest rows of a block, and the number of blocks that there should be at least, for threads.
 const FEW_ROWS: usize = 32;
+/// Of how many blocks there should be a multiple, for threads.
 const BLOCKS: usize = 8;
 /// Columns that are packed at a time: they stay in the last cache.
 const COLUMNS: usize = 3072;
@@ -20,7 +20,7 @@ const FEW_COLUMNS: usize = 192;
 /// Rows of `b` that are packed together.
 const PACKED: usize = 8;
 
-/// A size cut into equal parts, which are multiples of `unit`, of at most `most`.
+/// A size cut into equal parts of at most `most`, rounded up to multiples of `unit`.
 fn part(size: usize, most: usize, unit: usize) -> usize {
     let parts = size.div_ceil(most).max(1);
     size.div_ceil(parts).next_multiple_of(unit)
@@ -103,7 +103,8 @@ impl Slice {
     /// Adds the products with the slice.
     unsafe fn multiply<T: Dense>(&self, ctx: *mut CallCtx, p: &Product, packed: Shared, symmetric: bool) {
         let kernels = T::kernels();
-        let rows = part(p.m, p.m.div_ceil(BLOCKS).clamp(FEW_ROWS, ROWS), kernels.rows);
+        let blocks = p.m.div_ceil(ROWS).next_multiple_of(BLOCKS);
+        let rows = p.m.div_ceil(blocks).max(FEW_ROWS).next_multiple_of(kernels.rows);
         let high = p.m.div_ceil(rows);
         // Where there are few rows, by columns too.
         let wide =
