@@ -525,23 +525,36 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 
 
 def in_equal_bins(x, edges, counts, weights, first, last):
+    if weights is None:
+        fill_equal_bins(x, edges, counts, None, first, last)
+        return
+    values = prim.reshape(weights, (-1,))
+    # NumPy adds up so many at a time.
+    for start in range(0, x.shape[0], 65536):
+        totals = prim.zeros(counts.shape, prim.dtype_of(counts))
+        fill_equal_bins(x[start : start + 65536], edges, totals, values[start : start + 65536], first, last)
+        counts += totals
+
+
+def fill_equal_bins(x, edges, counts, values, first, last):
     n = counts.shape[0]
-    values = None if weights is None else prim.reshape(weights, (-1,))
-    for i in range(x.shape[0]):
-        v = prim.as_dtype(x[i], prim.dtype_of(edges))
-        if x[i] >= first and x[i] <= last:
-            k = int((v - first) / (last - first) * n)
-            if k == n:
-                k = n - 1
-            # The division may be off by one step at an edge.
-            if v < edges[k]:
-                k = k - 1
-            if v >= edges[k + 1] and k != n - 1:
-                k = k + 1
-            if values is None:
-                counts[k] += 1
-            else:
-                counts[k] += values[i]
+    # As many at a time as stay in the nearest cache: the bins of all are found at once.
+    for start in range(0, x.shape[0], 2048):
+        part = prim.as_dtype(x[start : start + 2048], prim.dtype_of(edges))
+        bins = prim.as_dtype((part - first) / (last - first) * n, int)
+        for i in range(part.shape[0]):
+            v = part[i]
+            if x[start + i] >= first and x[start + i] <= last:
+                k = min(int(bins[i]), n - 1)
+                # The division may be off by one step at an edge.
+                if v < edges[k]:
+                    k = k - 1
+                if v >= edges[k + 1] and k != n - 1:
+                    k = k + 1
+                if values is None:
+                    counts[k] += 1
+                else:
+                    counts[k] += values[start + i]
 
 
 def in_bins(x, edges, counts, weights):
