@@ -115,7 +115,7 @@ class Hunt:
     def _hangs(self, one: Child, now: float) -> bool:
         """Whether a child that says nothing has had its time at work since then, or has waited for very long."""
         one.worked = one.worked or seconds_at_work(one.pid)
-        return seconds_at_work(one.pid) - one.worked > one.patience / 4 or now - one.heard > 20 * one.patience
+        return seconds_at_work(one.pid) - one.worked > one.patience / 4 or now - one.heard > 5 * one.patience
 
     def _staffed(self) -> bool:
         """Starts children for what is left to do; whether anybody is at work."""
