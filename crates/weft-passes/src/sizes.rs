@@ -122,10 +122,9 @@ fn drop_checks(f: &mut Func) {
         let data = f.op(id);
         if let (Op::NtRefine { .. } | Op::NtExpand { .. }, [from, ..], [to]) =
             (&data.op, &data.operands[..], &data.results[..])
+            && f.ty(*from) == f.ty(*to)
         {
-            if f.ty(*from) == f.ty(*to) {
-                stands.insert(*to, *from);
-            }
+            stands.insert(*to, *from);
         }
     }
     f.regions.iter_mut().for_each(|region| {
