@@ -689,3 +689,21 @@ def test_nothing_leaks():
             with pytest.raises(ValueError, match="on the way"):
                 compiled(7, x)
     assert live() == before
+
+
+@weft.njit
+def kept_by_the_list_alone(n):
+    rows = [[7] * 3 for _ in range(3)]
+    row = rows[1]
+    others = [[n] * 3 for _ in range(50)]
+    row[0] += 1
+    return row[0] + row[2], len(others)
+
+
+# spec: N2
+def test_an_item_outlives_its_list():
+    assert [kept_by_the_list_alone(100) for _ in range(200)] == [(15, 50)] * 200
+    # The list is given up only after its item has a count of its own.
+    text = kept_by_the_list_alone.inspect("loops")
+    read = text.index("mem.share")
+    assert "mem.release" not in text[text.rindex("mem.pointer", 0, read) : read]

@@ -21,15 +21,21 @@ pub fn run(f: &mut Func) {
     if f.kernel || !f.values.iter().any(|v| v.ty == Type::Owner) {
         return;
     }
-    let mut roots = vec![None; f.values.len()];
-    find_roots(f, f.body, &mut roots);
+    let (mut roots, mut shared) = (vec![None; f.values.len()], vec![false; f.values.len()]);
+    f.walk(&mut |id| {
+        if f.op(id).op == Op::MemShare {
+            f.op(id).operands.iter().for_each(|v| shared[v.index()] = true);
+        }
+    });
+    find_roots(f, f.body, &shared, &mut roots);
     let body = f.body;
     let mut counts = Counts { f, roots, scopes: vec![] };
     counts.region(body, false);
 }
 
-/// The owner that keeps the memory behind each pointer or owner alive: the one it comes from.
-fn find_roots(f: &Func, region: RegionId, roots: &mut [Option<ValueId>]) {
+/// The owner that keeps the memory behind each pointer or owner alive: the one it comes from. So does the owner of a list for
+/// the words of its items until they are `shared`.
+fn find_roots(f: &Func, region: RegionId, shared: &[bool], roots: &mut [Option<ValueId>]) {
     let define = |values: &[ValueId], roots: &mut [Option<ValueId>]| {
         for (i, &v) in values.iter().enumerate().filter(|(_, v)| *f.ty(**v) == Type::Owner) {
             roots[v.index()] = Some(v);
@@ -45,6 +51,9 @@ fn find_roots(f: &Func, region: RegionId, roots: &mut [Option<ValueId>]) {
         match data.op {
             Op::MemOffset | Op::MemViewOwner { .. } => roots[data.results[0].index()] = roots[data.operands[0].index()],
             Op::MemPointer => roots[data.results[0].index()] = roots[data.operands[1].index()],
+            Op::MemLoad { .. } if shared[data.results[0].index()] => {
+                roots[data.results[0].index()] = roots[data.operands[0].index()];
+            }
             // Nothing, for which nothing is counted.
             Op::MemNull => {}
             // The pointer of a cell is read directly before its owner.
@@ -55,7 +64,7 @@ fn find_roots(f: &Func, region: RegionId, roots: &mut [Option<ValueId>]) {
             }
             _ => define(&data.results, roots),
         }
-        data.regions.iter().for_each(|&r| find_roots(f, r, roots));
+        data.regions.iter().for_each(|&r| find_roots(f, r, shared, roots));
     }
 }
 
