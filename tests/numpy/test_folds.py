@@ -126,3 +126,15 @@ def test_inside_a_parallel_loop():
         got[k] = rows(a, b).tobytes()
     assert got[0] == got[1] == got[2]
     np.testing.assert_allclose(rows(a, b), (a * b).sum(1) + np.abs(a).max(1))
+
+
+@weft.njit
+def of_all(x):
+    return np.sum(x[:, None, None] * x[None, :, None] * x[None, None, :])
+
+
+# spec: G2
+def test_more_elements_than_can_be_counted():
+    assert of_all(np.arange(4.0)) == of_all.py_func(np.arange(4.0))
+    with pytest.raises(ValueError, match="array is too big"):
+        of_all(np.zeros(1 << 21))

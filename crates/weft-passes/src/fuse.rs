@@ -559,9 +559,8 @@ fn fold_in_place(f: &mut Func, region: RegionId) {
             continue;
         };
         let producer = before[first];
-        let quiet = |&op: &OpId| matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes;
-        if uses[data.operands[0].index()] != 1 || !folds(f, producer, fold, &axes) || !before[first..].iter().all(quiet)
-        {
+        let alone = uses[data.operands[0].index()] == 1 && !writes_between(f, before, producer, id);
+        if !alone || !folds(f, producer, fold, &axes) {
             continue;
         }
         let inner = f.new_region();

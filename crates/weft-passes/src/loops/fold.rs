@@ -8,8 +8,8 @@ use super::array::Array;
 use super::elementwise::Space;
 use super::{Lower, cost};
 use weft_diag::Diagnostic;
-use weft_ir::attr::{CmpOp, Const, Fold, Unit};
-use weft_ir::{DType, Dim, Op, OpId, Place, RegionId, Type, ValueId, reduce};
+use weft_ir::attr::{BinOp, CmpOp, Const, Fold, Unit};
+use weft_ir::{DType, Dim, Op, OpId, Place, RegionId, TensorType, Type, ValueId, reduce};
 
 /// Most neighbouring results that are folded at a time: they stay in the nearest cache.
 const WIDTH: i64 = 512;
@@ -43,6 +43,7 @@ impl Lower<'_> {
             self.r.src.op(work).operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
         let arrays: Vec<&Array> = inputs.iter().flatten().collect();
         let space = self.space(work, &from.dims, &arrays);
+        self.count_bytes(&from);
         let out = self.alloc(&result, &Place::Host);
         let mut sizes = |wanted: &dyn Fn(u32) -> bool| -> Vec<ValueId> {
             let axes = from.dims.iter().enumerate().filter(|(k, d)| wanted(*k as u32) && **d != Dim::Const(1));
@@ -61,6 +62,15 @@ impl Lower<'_> {
         }
         self.arrays.insert(data.results[0], out);
         Ok(())
+    }
+
+    /// Raises where the array would be too big to be stored: its elements could not be counted.
+    fn count_bytes(&mut self, ty: &TensorType) {
+        let mut bytes = self.r.b().i64(ty.dtype.size() as i64);
+        for &d in ty.dims.iter().filter(|d| **d != Dim::Const(1)) {
+            let (multiply, size) = (Op::Checked { op: BinOp::Mul, site: self.too_big }, self.size(d));
+            bytes = self.int(multiply, bytes, size);
+        }
     }
 
     /// One element, at an index of each wide axis.
