@@ -788,6 +788,30 @@ FOUND = {
         """,
         ["x = -(2**63)\ny = 12", "x = 2**63 - 1\ny = -(2**63)", "x = -18\ny = 0"],
     ),
+    "what would raise in a loop over a list that is empty does not": (
+        """
+        @njit
+        def f(n):
+            x = np.arange(3, dtype=np.uint64)
+            items = [1.0 for i in range(n) for j in range(0)]
+            for i in items:
+                x = np.remainder(-3, x)
+            least = -(2**63)
+            return x, [abs(least) for i in items]
+        """,
+        ["n = 2"],
+    ),
+    "an int beyond 64 bits beside an array of small ints": (
+        """
+        @njit
+        def f(n):
+            try:
+                a = np.arange(n, dtype=np.uint16) - 4611686018427387904**2
+            except ZeroDivisionError:
+                pass
+        """,
+        ["n = 2"],
+    ),
 }
 
 

@@ -10,7 +10,7 @@ use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, Dim, ExcClass, Op, Type, ValueId, Weak};
 
 /// CPython's words for an int that no C long can hold.
-const TOO_LARGE: &str = "Python int too large to convert to C long";
+pub(super) const TOO_LARGE: &str = "Python int too large to convert to C long";
 
 /// What an index of an array names.
 pub(super) enum Place {

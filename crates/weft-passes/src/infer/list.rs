@@ -535,6 +535,7 @@ impl Infer<'_> {
         self.out.regions[turn.region.index()].args.push(index);
         self.ranges.insert(index, SIZE);
         let carried = self.region_values(turn.region, &turn.forms)?;
+        self.undecided += 1;
         let ((next, ended, end), target) = self.in_loop(turn.region, |s| {
             let one = s.constant(Const::Int(1), Type::PYINT);
             let next = s.emit(Op::Add, &[index, one], Type::PYINT);
@@ -552,6 +553,7 @@ impl Infer<'_> {
             let end = s.walk_turn(py, &data, item, carried, env)?;
             Ok((next, ended, end))
         })?;
+        self.undecided -= 1;
         turn.exits(target, end);
         turn.breaks.push(ended);
         let all: Vec<&Pending> = turn.continues.iter().chain(&turn.breaks).collect();

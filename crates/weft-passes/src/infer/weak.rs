@@ -48,8 +48,11 @@ impl Infer<'_> {
             d => {
                 let bounds = d.int_bounds().unwrap_or((0, 0));
                 if v < bounds.0 || v > bounds.1 {
-                    let name = d.numpy_name();
-                    return Err(self.overflow(format!("Python integer {v} out of bounds for {name}")));
+                    // NumPy makes a C long of it first.
+                    return Err(match i64::try_from(v) {
+                        Ok(v) => self.overflow(format!("Python integer {v} out of bounds for {}", d.numpy_name())),
+                        Err(_) => self.overflow(super::index::TOO_LARGE),
+                    });
                 }
                 Const::Int(v)
             }
