@@ -3,6 +3,7 @@
 `same(ours, theirs)` is the contract in one function: value (floats within documented rounding), type, dtype, shape.
 """
 
+import linecache
 import math
 from typing import Any
 
@@ -94,3 +95,14 @@ def device_parameters() -> list[Any]:
         pytest.param("opencl", id="opencl", marks=marks("opencl")),
         pytest.param("cuda", id="cuda", marks=[pytest.mark.cuda, *marks("cuda")]),
     ]
+
+
+def function(text, names, body=""):
+    """The jitted function that runs a body and returns an expression; its source can be found, as that of a file."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    source = f"def f({', '.join(names)}):\n{lines}    return {text}\n"
+    filename = f"<test: {source}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    scope = {"np": np, "math": math, "prange": weft.prange}
+    exec(compile(source, filename, "exec"), scope)
+    return weft.njit(scope["f"])

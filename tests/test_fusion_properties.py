@@ -4,12 +4,12 @@ What is not fused is computed operation by operation, each by a compiled functio
 an array. The order of a sum is a promise that depends on neither.
 """
 
-import linecache
 import math
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import function
 
 import numpy as np
 import weft
@@ -33,18 +33,8 @@ REDUCTIONS = [
 pytestmark = pytest.mark.usefixtures("threads_kept")
 
 
-def compiled(text, names):
-    """The jitted function with this expression, of which the source can be found."""
-    source = f"def f({', '.join(names)}):\n    return {text}\n"
-    filename = f"<fusion: {text}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope = {"np": np}
-    exec(compile(source, filename, "exec"), scope)
-    return weft.njit(scope["f"])
-
-
 STEPS = {
-    form: compiled(form.format(*"abcd"[: form.count("{}")]), "abcd"[: form.count("{}")])
+    form: function(form.format(*"abcd"[: form.count("{}")]), "abcd"[: form.count("{}")])
     for form in BINARY + UNARY + CHOICES + REDUCTIONS
 }
 
@@ -97,7 +87,7 @@ def some(n, m, seed):
 @given(EXPRESSIONS.filter(is_valid), st.sampled_from([(1, 5), (3, 700), (900, 40), (40_000, 3)]))
 def test_fused_and_step_by_step(tree, sizes):
     values = some(*sizes, 3)
-    fused = compiled(text_of(tree), "xyt")
+    fused = function(text_of(tree), "xyt")
     with np.errstate(all="ignore"):
         wanted = bits(step_by_step(tree, values))
         for threads in THREADS:
@@ -132,13 +122,8 @@ TERMS = ["x[i, 0]", "np.sum(x[i])", "math.sin(x[i, -1]) * i", "np.max(x[i] * y)"
 def test_loops_on_any_number_of_threads(updates, n):
     lines = [[line.format(e=term, n=n) for line in UPDATES[kind]] for n, (kind, term) in enumerate(updates)]
     before, inside, after = zip(*lines, strict=True)
-    body = [*before, "for i in prange(len(x)):", *(f"    {line}" for line in inside), f"return {', '.join(after)}"]
-    source = "def f(x, y, k):\n" + "".join(f"    {line}\n" for line in body)
-    filename = f"<loops: {updates}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope = {"np": np, "math": math, "prange": prange}
-    exec(compile(source, filename, "exec"), scope)
-    f = weft.njit(scope["f"])
+    body = [*before, "for i in prange(len(x)):", *(f"    {line}" for line in inside)]
+    f = function(", ".join(after), "xyk", "\n".join(body))
     values = some(n, 6, n)
     k = np.random.default_rng(n).integers(0, 1000, n)
     found = set()

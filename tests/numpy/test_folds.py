@@ -1,23 +1,12 @@
 """Reductions of what is computed for them: nothing is stored, and the bits are those of the array stored first."""
 
-import linecache
-
 import pytest
+from support import function
 
 import numpy as np
 import weft
 
 pytestmark = pytest.mark.usefixtures("threads_kept")
-
-
-def compiled(text, names):
-    """The jitted function with this expression, of which the source can be found."""
-    source = f"def f({', '.join(names)}):\n    return {text}\n"
-    filename = f"<fold: {text}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope = {"np": np}
-    exec(compile(source, filename, "exec"), scope)
-    return weft.njit(scope["f"])
 
 
 EXPRESSIONS = ["a * b", "a * b[..., :1]", "a[1:] - b[:-1]", "a[::-1] + b", "a.T * b.T", "a > b", "-a"]
@@ -38,10 +27,10 @@ def test_the_bits_are_those_of_the_stored_array(fold, code, rank):
     for text in EXPRESSIONS:
         if code == "D" and ">" in text:
             continue
-        stored = compiled(text, "ab")
+        stored = function(text, "ab")
         for axis in AXES[rank]:
-            fused = compiled(f"np.{fold}({text}, axis={axis})", "ab")
-            alone = compiled(f"np.{fold}(t, axis={axis})", "t")
+            fused = function(f"np.{fold}({text}, axis={axis})", "ab")
+            alone = function(f"np.{fold}(t, axis={axis})", "t")
             for shape in SHAPES[rank]:
                 # So near 1 that products stay finite.
                 a, b = (1 + rng.normal(size=(2, *shape)) / 4096).astype(code)
@@ -61,7 +50,7 @@ def test_the_bits_are_those_of_the_stored_array(fold, code, rank):
 @pytest.mark.parametrize("text", ["a * a", "a > 0", "a"])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 def test_nothing_is_reduced_as_by_numpy(fold, text, axis):
-    f = compiled(f"np.{fold}({text}, axis={axis})", "a")
+    f = function(f"np.{fold}({text}, axis={axis})", "a")
     for shape in [(0, 3), (3, 0), (0, 0)]:
         a = np.zeros(shape)
         try:

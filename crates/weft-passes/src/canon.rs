@@ -1,6 +1,7 @@
 //! Canonical form inside a stage: the only pass that repeats, and only until nothing is left to remove.
 //!
 //! In and out: a function at any typed stage, edited in place. What it does keeps bits, raises and their order:
+//! - [`unchanged`]: what a loop hands from turn to turn as it came is no longer handed on.
 //! - [`fold`]: casts of constants, sizes known from types, sizes read from the earliest array that has them.
 //! - [`push_refines`] (`ntensor`): the check of a computed array's sizes moves to the arrays it is computed from,
 //!   so that `sin(x) + cos(y)` stays one loop though the sizes of `x` and `y` meet only at the sum.
@@ -14,6 +15,7 @@ use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, V
 
 /// Everything, in order. `push_refines` only does something where whole arrays are refined.
 pub fn run(f: &mut Func) {
+    unchanged(f);
     fold(f);
     cse(f);
     sizes::run(f);
@@ -36,6 +38,49 @@ pub fn definitions(f: &Func) -> Vec<Option<OpId>> {
 /// Whether a region sees only its arguments.
 fn is_isolated(op: &Op) -> bool {
     matches!(op, Op::NtElementwise | Op::EnvRegion { .. })
+}
+
+// ---- loops -----------------------------------------------------------------------------------
+
+/// Values that every turn of a `scf.for` hands on as they came (`x += 1` of an array) are known from outside the loop.
+fn unchanged(f: &mut Func) {
+    let mut loops = vec![];
+    f.walk(&mut |id| {
+        if f.op(id).op == Op::ScfFor && f.op(id).operands.len() > 3 {
+            loops.push(id);
+        }
+    });
+    let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    for id in loops {
+        let region = f.op(id).regions[0];
+        let mut leaves = false;
+        f.walk_region(region, &mut |op| leaves |= matches!(f.op(op).op, Op::Break { .. } | Op::Continue { .. }));
+        let Some(&last) = f.region(region).ops.last() else { continue };
+        if leaves || f.op(last).op != Op::Yield {
+            continue;
+        }
+        for k in (0..f.op(id).results.len()).rev() {
+            let (init, arg) = (f.op(id).operands[3 + k], f.region(region).args[1 + k]);
+            let result = f.op(id).results[k];
+            if f.op(last).operands[k] != arg || f.ty(init) != f.ty(arg) || f.ty(result) != f.ty(arg) {
+                continue;
+            }
+            known.insert(arg, init);
+            known.insert(result, init);
+            f.ops[id.index()].operands.remove(3 + k);
+            f.ops[id.index()].results.remove(k);
+            f.ops[last.index()].operands.remove(k);
+            f.regions[region.index()].args.remove(1 + k);
+        }
+    }
+    if known.is_empty() {
+        return;
+    }
+    for v in f.ops.iter_mut().flat_map(|o| &mut o.operands) {
+        while let Some(&earlier) = known.get(v) {
+            *v = earlier;
+        }
+    }
 }
 
 // ---- folds -----------------------------------------------------------------------------------
@@ -340,7 +385,8 @@ fn sweep(f: &mut Func, region: RegionId, uses: &mut [u32], sizes: &HashMap<Dim, 
     for id in std::mem::take(&mut f.regions[region.index()].ops).into_iter().rev() {
         let unused = f.op(id).results.iter().all(|v| uses[v.index()] == 0);
         let dead = unused && f.effects(id).removable() && !never_ends(f, id) && !binds_sizes(f, id, sizes);
-        if dead {
+        let idle = matches!(f.op(id).op, Op::ShapeBind { dim } if !sizes.contains_key(&dim));
+        if dead || idle {
             changed = true;
             forget(f, id, uses);
             continue;

@@ -10,7 +10,7 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, canon};
+use crate::{PassCx, blocks, canon, forward};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
@@ -48,6 +48,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
             if !f.region(region).ops.iter().any(computes) {
                 continue;
             }
+            forward::run(f, region);
             sink_constants(f, region);
             merge(f, region, false);
             while recompute(f, region) {
@@ -65,6 +66,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         }
         canon::cse(f);
         canon::dce(f);
+        blocks::run(f);
     }
     m.stage = Stage::Fused;
     Ok(m)

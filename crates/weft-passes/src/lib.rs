@@ -18,7 +18,9 @@
 // A `Diagnostic` is made once per refused function; boxing it would buy nothing.
 #![allow(clippy::result_large_err)]
 
+mod blocks;
 pub mod canon;
+mod forward;
 pub mod fuse;
 pub mod infer;
 pub mod loops;

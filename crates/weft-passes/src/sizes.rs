@@ -8,13 +8,14 @@
 use crate::canon;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_ir::{Dim, Func, Op, OpId, RegionId, TensorType, Type, ValueId};
+use weft_ir::attr::{CmpOp, Const};
+use weft_ir::{Dim, Func, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
 
 /// Until there is nothing left to find.
 pub fn run(f: &mut Func) {
     while f.ops.iter().any(|o| matches!(o.op, Op::ShapeBind { .. })) {
         let mut found = Found::default();
-        found.region(f, f.body);
+        found.region(f, &canon::definitions(f), f.body);
         if found.names.is_empty() {
             return;
         }
@@ -44,7 +45,33 @@ impl Found {
         self.names.get(&d).copied().unwrap_or(d)
     }
 
-    fn region(&mut self, f: &Func, region: RegionId) {
+    /// Which number a result surely is: `n - 0`, `(n + 1) - 1`, `n // 1`, `n if n > 0 else 0` of a size, and what chooses between
+    /// equals. The library counts the items of `range(n)` so.
+    fn same_as_operand(&self, f: &Func, defs: &[Option<OpId>], data: &OpData) -> Option<ValueId> {
+        let [.., a, b] = data.operands[..] else { return None };
+        let def = |v: ValueId| defs[v.index()].map(|id| f.op(id));
+        let is = |v: ValueId, n: i128| def(v).is_some_and(|o| o.op == Op::Const { value: Const::Int(n) });
+        let is_size = |v: ValueId| def(v).is_some_and(|o| matches!(o.op, Op::NtDim { .. }));
+        let known = match data.op {
+            Op::Add | Op::Sub if is(b, 0) => a,
+            Op::FloorDiv if is(b, 1) => a,
+            Op::Sub => {
+                let sum = def(self.number(a)).filter(|o| o.op == Op::Add)?;
+                (self.number(sum.operands[1]) == self.number(b)).then_some(sum.operands[0])?
+            }
+            Op::Select if is(b, 0) && is_size(self.number(a)) => {
+                let test = def(data.operands[0])?;
+                let asks = test.op == Op::Cmp { is: CmpOp::Gt } && test.operands[0] == a && is(test.operands[1], 0);
+                asks.then_some(a)?
+            }
+            Op::Max if is(b, 0) && is_size(self.number(a)) => a,
+            Op::Select | Op::Min | Op::Max if self.number(a) == self.number(b) => a,
+            _ => return None,
+        };
+        Some(self.number(known))
+    }
+
+    fn region(&mut self, f: &Func, defs: &[Option<OpId>], region: RegionId) {
         let visible = self.bound.len();
         for &id in &f.region(region).ops {
             let data = f.op(id);
@@ -53,10 +80,9 @@ impl Found {
                 Op::Cast if wide(data.operands[0]) && wide(data.results[0]) => {
                     self.same.insert(data.results[0], self.number(data.operands[0]));
                 }
-                Op::Select | Op::Min | Op::Max if wide(data.results[0]) => {
-                    let [.., a, b] = data.operands[..] else { continue };
-                    if self.number(a) == self.number(b) {
-                        self.same.insert(data.results[0], self.number(a));
+                Op::Select | Op::Min | Op::Max | Op::Add | Op::Sub | Op::FloorDiv if wide(data.results[0]) => {
+                    if let Some(v) = self.same_as_operand(f, defs, data) {
+                        self.same.insert(data.results[0], v);
                     }
                 }
                 Op::NtDim { dim } => {
@@ -79,7 +105,7 @@ impl Found {
                     }
                 }
                 Op::NtElementwise => {}
-                _ => data.regions.iter().for_each(|&r| self.region(f, r)),
+                _ => data.regions.iter().for_each(|&r| self.region(f, defs, r)),
             }
         }
         self.bound.truncate(visible);

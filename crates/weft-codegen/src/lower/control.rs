@@ -300,8 +300,27 @@ impl<'m, 'c> Lowering<'m, 'c> {
                 let parallel = Some(group);
                 LoopHints { width: mvec::lanes(bits), predicate: true, parallel, ..LoopHints::default() }
             }
+            None if self.stores_some_complex(region) => {
+                LoopHints { scalar: true, parallel: Some(group), ..LoopHints::default() }
+            }
             _ => LoopHints { parallel: Some(group), ..LoopHints::default() },
         }
+    }
+
+    /// Whether complex numbers are stored under a condition: in vectors that takes two scatters, which cost more than a
+    /// branch for each number, and LLVM does not know it.
+    fn stores_some_complex(&self, region: RegionId) -> bool {
+        let mut found = false;
+        for branch in self.func.region(region).ops.iter().map(|&id| self.func.op(id)).filter(|o| o.op == Op::ScfIf) {
+            for &r in &branch.regions {
+                self.func.walk_region(r, &mut |id| {
+                    let data = self.func.op(id);
+                    let complex = |&v: &ValueId| self.func.ty(v).scalar_dtype().is_some_and(DType::is_complex);
+                    found |= matches!(data.op, Op::MemStore { .. }) && data.operands.first().is_some_and(complex);
+                });
+            }
+        }
+        found
     }
 
     /// The widest float that a vector routine is called on in an innermost loop over this region, if any.

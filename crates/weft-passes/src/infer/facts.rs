@@ -154,6 +154,13 @@ impl Infer<'_> {
         }
     }
 
+    /// Notes that the items of `range(lo, …, negative step)` are no more than `lo`.
+    pub(super) fn at_most(&mut self, item: ValueId, lo: &Abs) {
+        if let Some(f) = self.affine(lo) {
+            self.facts.affine.insert(item, Affine { exact: false, ..f });
+        }
+    }
+
     /// Whether an integer is known to be below a size.
     pub(super) fn is_below(&self, a: &Abs, dim: Dim) -> bool {
         match dim {

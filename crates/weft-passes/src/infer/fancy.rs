@@ -8,6 +8,7 @@ use super::Infer;
 use super::abs::Abs;
 use super::facts::Computed;
 use super::view::Part;
+use crate::races;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId};
@@ -103,11 +104,21 @@ impl Infer<'_> {
             if data.op == Op::NtCount && data.operands[0] == mask {
                 return data.results[0];
             }
-            if self.out.effects(op).writes && !matches!(data.op, Op::ShapeBind { .. }) {
+            let others = races::written(data).is_some_and(|written| self.made_apart(mask, written));
+            if self.out.effects(op).writes && !matches!(data.op, Op::ShapeBind { .. }) && !others {
                 break;
             }
         }
         self.emit(Op::NtCount, &[mask], Type::I64)
+    }
+
+    /// Whether two arrays are new ones, each with memory of its own.
+    fn made_apart(&self, a: ValueId, b: ValueId) -> bool {
+        let fresh = |v: ValueId| {
+            let made = self.out.ops.iter().find(|o| o.results.contains(&v));
+            made.is_some_and(|o| matches!(o.op, Op::NtElementwise | Op::NtCompress | Op::NtAlloc { .. }))
+        };
+        a != b && fresh(a) && fresh(b)
     }
 
     /// The symbol of a count.

@@ -83,8 +83,10 @@ impl Infer<'_> {
         self.out.regions[turn.region.index()].args.push(index);
         let range = self.index_range(bounds);
         self.ranges.insert(index, range);
-        if self.range(&Abs::Value(bounds[2])).0 > 0 {
-            self.below(index, &Abs::Value(bounds[1]));
+        match self.range(&Abs::Value(bounds[2])) {
+            (1.., _) => self.below(index, &Abs::Value(bounds[1])),
+            (_, ..0) => self.at_most(index, &Abs::Value(bounds[0])),
+            _ => {}
         }
         let carried = self.region_values(turn.region, &turn.forms)?;
         self.grow_from(turn.key, &carried);

@@ -97,7 +97,7 @@ impl Lower<'_> {
         self.r.span = data.span;
         let op = match data.op {
             // Of the region, most is a loop over the block's iterations, of which the estimate takes there to be 16.
-            Op::ParBlocks { .. } => Op::ParBlocks { cost: (cost::of_region(&self.r.dst, regions[0]) / 16).max(1) },
+            Op::ParBlocks { cost: 0 } => Op::ParBlocks { cost: (cost::of_region(&self.r.dst, regions[0]) / 16).max(1) },
             op => op,
         };
         let op = self.r.b().op(op, &operands, &types.concat(), &regions);

@@ -18,7 +18,7 @@
 
 mod array;
 mod copy;
-mod cost;
+pub(crate) mod cost;
 mod dot;
 mod elementwise;
 mod flow;
