@@ -128,8 +128,8 @@ impl Infer<'_> {
     /// Where a size of an array argument can be read.
     fn source(&self, dim: Dim) -> Option<(usize, usize)> {
         let sizes = |p: &ValueId| self.tensor(*p).and_then(|t| t.dims.iter().position(|d| *d == dim));
-        let arguments = &self.out.params()[..self.declared];
-        arguments.iter().enumerate().find_map(|(k, p)| Some((k, sizes(p)?)))
+        let arguments = self.out.params().iter().take(self.declared);
+        arguments.enumerate().find_map(|(k, p)| Some((k, sizes(p)?)))
     }
 
     /// What a size is in terms of the arguments.
