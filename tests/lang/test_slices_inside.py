@@ -154,6 +154,29 @@ def test_from_the_end_and_empty():
 
 
 # spec: N3
+def test_constant_ends():
+    @weft.njit
+    def f(x, y):
+        y[:3] = x[1:4] * 2 + y[-3:]
+        return x[:1] + y, x[-1:] - y[2:], x[:3][:5], x[5:2], x[-2:3], x[:4].sum() + y[-4:-1].sum(), x[:2].reshape(2, 1)
+
+    for m, n in itertools.product((0, 1, 2, 3, 4, 9), repeat=2):
+        both(f, np.arange(float(m)), np.arange(float(n)) + 0.5)
+
+
+# spec: N6
+def test_one_column_is_known_to_be_repeated():
+    @weft.njit
+    def f(x):
+        return x - x[:, :1] * x[-1:]
+
+    both(f, np.arange(12.0).reshape(3, 4))
+    assert "nt.expand" not in f.inspect("ntensor") and f.inspect("ntensor").count("shape.bind") == 0
+    both(f, np.zeros((0, 4)))
+    both(f, np.zeros((4, 0)))
+
+
+# spec: N3
 def test_arrays_made_of_such_sizes():
     @weft.njit
     def f(x, n):

@@ -202,13 +202,19 @@ impl Infer<'_> {
         }
     }
 
-    /// What a slice with step 1 takes of an axis if its bounds lie inside. Bounds that are written out may be supposed to, others
-    /// only if it is sure that they do.
+    /// What a slice with step 1 takes of an axis if its bounds lie inside, which is supposed where it helps.
     pub(super) fn ends_inside(&mut self, dim: Dim, lower: End<'_>, upper: End<'_>) -> Option<Ends> {
         if !self.assumes() {
             return None;
         }
-        let supposes = matches!(lower, End::Written(_)) || matches!(upper, End::Written(_));
+        // `a[1:]` and `a[:-1]` are sizes less a constant, which `Computed::Less` knows without taking anything for granted.
+        let supposes = match (&lower, &upper) {
+            (End::Written(_), _)
+            | (_, End::Written(_))
+            | (End::Front(_), End::Front(_))
+            | (End::Back(_), End::Back(_)) => true,
+            (End::Front(_), End::Back(_)) | (End::Back(_), End::Front(_)) => false,
+        };
         let axis = self.linear_size(dim)?;
         let mut conditions = vec![];
         let mut place = |end: End<'_>| match end {

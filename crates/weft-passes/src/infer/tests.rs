@@ -188,6 +188,10 @@ fn slices_inside_their_axis_are_sums_of_the_arguments() {
     // `-k` counts from the end.
     let (sums, module) = assumed("def f(x, y, k):\n    return x[k:] - x[:-k]\n", &params);
     assert_eq!(sums, ["+1*size(0, 0) -1*arg(2) +0", "+1*arg(2) -1"], "{module}");
+    // So many from either end.
+    let (sums, module) = assumed("def f(x, y, k):\n    return x[1:4] - y[-3:]\n", &params);
+    assert_eq!(sums, ["+1*size(0, 0) -4", "+1*size(1, 0) -3"], "{module}");
+    assert!(module.contains("-> tensor<3xf64, C>"), "{module}");
     // The size of an argument is its symbol, also by way of a slice.
     let (sums, module) = assumed("def f(x, y, k):\n    n = len(y)\n    return x[1:n + 2][:n]\n", &params);
     assert_eq!(sums, ["+1*size(0, 0) -1*size(1, 0) -2"], "{module}");
@@ -198,7 +202,7 @@ fn slices_inside_their_axis_are_sums_of_the_arguments() {
 fn nothing_is_assumed_of_other_slices() {
     let params = [array(&[N], DType::F64), array(&[M], DType::F64), Type::PYINT];
     let bodies = [
-        "return x[1:] + x[:-1], x[:3], x[2:len(x) - 1]",
+        "return x[1:] + x[:-1], x[:0], x[2:len(x) - 1], x[-2:3]",
         "return x[::2], x[n::2], x[:n:-1]",
         "return x[:9223372036854775807], x[n * n:], x[n // 2:]",
         "s = 0.0\n    for i in range(n):\n        s += x[i:i + 2].sum()\n    return s",
