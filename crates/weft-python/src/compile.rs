@@ -12,6 +12,7 @@ use weft_passes::py::PyFunction;
 use weft_passes::{PassCx, pipeline};
 use weft_runtime::{Executable, Queue};
 
+use crate::assumed::{Assumed, Calls};
 use crate::constants::Constant;
 use crate::errors::{self, Origin};
 use crate::function::Function;
@@ -23,16 +24,18 @@ use crate::specialisation::Specialisation;
 use crate::timings::Timings;
 
 /// What to compile for.
-pub(crate) struct Request {
+pub(crate) struct Request<'a> {
     pub(crate) key: Key,
     pub(crate) door: Door,
     /// Where parallel work runs; native without a device context.
     pub(crate) queue: Arc<Queue>,
     /// Where array arguments live.
     pub(crate) home: Place,
+    /// Which calls with this key.
+    pub(crate) calls: Calls<'a>,
 }
 
-impl Request {
+impl Request<'_> {
     /// The place of parallel work, as the passes name it.
     fn place(&self) -> Place {
         match self.queue.is_native() {
@@ -43,7 +46,7 @@ impl Request {
 }
 
 /// Compiles `function` for a request.
-pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> PyResult<Specialisation> {
+pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request<'_>) -> PyResult<Specialisation> {
     let mut timings = Timings::start();
     let mut names = Names::new(py, Some(&function.numbers));
     let read = match read(py, function, &request, &mut names, &mut timings) {
@@ -54,7 +57,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         }
         read => read,
     };
-    let Read { py_func, params, typed } = read?;
+    let Read { py_func, params, typed, assumed } = read?;
     let Names { mut guards, sources, names, exceptions, .. } = names;
     guards.keep_hidden(&typed.hidden);
     let results = typed.module.entry().results.clone();
@@ -88,6 +91,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request) -> 
         key: request.key,
         retired: AtomicBool::new(false),
         guards,
+        assumed,
         params,
         result_slots: results.iter().map(slots_of).sum(),
         results,
@@ -111,12 +115,13 @@ struct Read {
     py_func: Arc<PyFunction>,
     params: Vec<Param>,
     typed: infer::Output,
+    assumed: Assumed,
 }
 
 fn read<'py>(
     py: Python<'py>,
     function: &Function,
-    request: &Request,
+    request: &Request<'_>,
     names: &mut Names<'_, 'py>,
     timings: &mut Timings,
 ) -> PyResult<Read> {
@@ -132,17 +137,41 @@ fn read<'py>(
     let entry = UserFunction { name: function.name.clone(), py: py_func.clone(), defaults, file };
     names.set_read(FunctionRef::ENTRY, Arc::new(entry));
     let params = parameters(py, function, request, names)?;
-    let typed = infer::run_with(&py_func, &params, request.door.clone(), names)
-        .map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    let (typed, assumed) =
+        typed(&py_func, &params, request, names).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
     timings.end("infer");
-    Ok(Read { py_func, params, typed })
+    Ok(Read { py_func, params, typed, assumed })
+}
+
+/// Types a function: with assumptions, if the calls it is for keep them.
+fn typed(
+    py_func: &Arc<PyFunction>,
+    params: &[Param],
+    request: &Request<'_>,
+    names: &mut Names<'_, '_>,
+) -> Result<(infer::Output, Assumed), Diagnostic> {
+    let mut assumed = Assumed::default();
+    names.assumes = !matches!(request.calls, Calls::Any);
+    if names.assumes {
+        // What is refused may be so because of an assumption.
+        if let Ok(typed) = infer::run_with(py_func, params, request.door.clone(), names) {
+            assumed = Assumed::new(&typed.assumed, typed.module.entry());
+            if assumed.serves(request.calls) {
+                return Ok((typed, assumed));
+            }
+            assumed = assumed.broken();
+        }
+        names.assumes = false;
+    }
+    let typed = infer::run_with(py_func, params, request.door.clone(), names)?;
+    Ok((typed, assumed))
 }
 
 /// What the arguments are, by the words of the key.
 fn parameters<'py>(
     py: Python<'py>,
     function: &Function,
-    request: &Request,
+    request: &Request<'_>,
     names: &mut Names<'_, 'py>,
 ) -> PyResult<Vec<Param>> {
     let mut words = Words::new(&request.key, &request.home);

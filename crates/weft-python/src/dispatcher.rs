@@ -11,6 +11,7 @@ use weft_ir::Place;
 use weft_passes::infer::Door;
 
 use crate::arguments::Arguments;
+use crate::assumed::Calls;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
 use crate::function::Function;
@@ -70,12 +71,13 @@ impl Dispatcher {
         unsafe { call.read(py, objects, function) }?;
         let placement = self.settle(py, Placement::of(py, function, &call)?)?;
         call.key.extend([Word::context(placement.id()), call.alike.word(&call.slots)]);
-        let made = match function.find(py, &call.key) {
+        let calls = Calls::Like(&call.slots);
+        let made = match function.find(py, &call.key, calls) {
             Some(made) => made,
             None => {
                 function.tidy(py, &call.key);
                 let (key, queue) = (function.key_for(&call.key), placement.queue(py, &call)?);
-                let request = Request { key, door: Door::Njit, queue, home: placement.home(&call) };
+                let request = Request { key, door: Door::Njit, queue, home: placement.home(&call), calls };
                 function.add(py, compile(py, function, request)?)
             }
         };
@@ -97,14 +99,15 @@ impl Dispatcher {
             return None;
         }
         call.key.extend([Word::context(0), call.alike.word(&call.slots)]);
-        let made = function.find(py, &call.key).filter(|made| made.native && made.guards.hidden.is_empty())?;
+        let made = function.find(py, &call.key, Calls::Like(&call.slots));
+        let made = made.filter(|made| made.native && made.guards.hidden.is_empty())?;
         // SAFETY: passed on to the caller.
         Some((unsafe { run::run_on_host(py, function, made, &mut call) }, made))
     }
 
-    fn compile_for_host(&self, py: Python<'_>, key: Key) -> PyResult<&Specialisation> {
+    fn compile_for_host(&self, py: Python<'_>, key: Key, calls: Calls<'_>) -> PyResult<&Specialisation> {
         let queue = Placement::Host.queue(py, &Arguments::default())?;
-        let request = Request { key, door: Door::Njit, queue, home: Place::Host };
+        let request = Request { key, door: Door::Njit, queue, home: Place::Host, calls };
         Ok(self.function.add(py, compile(py, &self.function, request)?))
     }
 
@@ -250,9 +253,9 @@ impl Dispatcher {
             let mut key = Key::new();
             arguments.iter().try_for_each(|described| push_words(&mut key, described))?;
             key.extend([Word::context(0), Word::GENERAL]);
-            let made = match self.function.find(py, &key) {
+            let made = match self.function.find(py, &key, Calls::Any) {
                 Some(made) => made,
-                None => self.compile_for_host(py, key)?,
+                None => self.compile_for_host(py, key, Calls::Any)?,
             };
             describe(py, &made.returns, &mut made.results.iter())
         })
@@ -265,8 +268,8 @@ impl Dispatcher {
         self.function.forget();
         // What ran on a device is compiled when it is called there again.
         let of_host = |key: &Key| matches!(key[..], [.., context, _] if context == Word::context(0));
-        let keys = made.iter().filter(|s| s.native && of_host(&s.key));
-        border(py, || keys.map(|s| s.key.clone()).try_for_each(|key| self.compile_for_host(py, key).map(drop)))
+        let mut again = made.iter().filter(|s| s.native && of_host(&s.key));
+        border(py, || again.try_for_each(|s| self.compile_for_host(py, s.key.clone(), s.assumed.calls()).map(drop)))
     }
 
     fn __repr__(&self) -> String {

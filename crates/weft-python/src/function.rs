@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use crate::assumed::Calls;
 use crate::constants::Constants;
 use crate::guards::Numbers;
 use crate::key::{Key, Word};
@@ -142,24 +143,24 @@ impl Function {
         self.numbers.forget_unused(py);
     }
 
-    /// The specialisation for a key whose assumptions hold. The last one used is looked at first.
+    /// The specialisation for such calls with a key whose assumptions hold. The last one used is looked at first.
     #[inline]
-    pub(crate) fn find(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
+    pub(crate) fn find(&self, py: Python<'_>, key: &[Word], calls: Calls<'_>) -> Option<&Specialisation> {
         match self.last() {
-            Some(last) if last.serves(py, key) => Some(last),
-            Some(_) => self.find_other(py, key),
+            Some(last) if last.serves(py, key, calls) => Some(last),
+            Some(_) => self.find_other(py, key, calls),
             None => None,
         }
     }
 
-    fn find_other(&self, py: Python<'_>, key: &[Word]) -> Option<&Specialisation> {
+    fn find_other(&self, py: Python<'_>, key: &[Word], calls: Calls<'_>) -> Option<&Specialisation> {
         // Checking guards may run Python code: not under the lock.
         let fitting: Vec<*const Specialisation> =
             self.all().iter().rev().filter(|s| s.is_for(key)).map(Arc::as_ptr).collect();
         for pointer in fitting {
             // SAFETY: no specialisation goes while this call is under way.
             let found = unsafe { &*pointer };
-            if found.serves(py, key) {
+            if found.serves(py, key, calls) {
                 self.last.store(pointer.cast_mut(), Ordering::Release);
                 return Some(found);
             }
@@ -190,7 +191,7 @@ impl Function {
     /// Adds a specialisation, as the last used. Compiling lets other threads run: if one of them was faster with the same,
     /// that one is kept.
     pub(crate) fn add(&self, py: Python<'_>, made: Specialisation) -> &Specialisation {
-        if let Some(found) = self.find(py, &made.key) {
+        if let Some(found) = self.find(py, &made.key, made.assumed.calls()) {
             return found;
         }
         let made = Arc::new(made);

@@ -11,6 +11,7 @@ use weft_passes::infer::Door;
 use weft_runtime::Queue;
 
 use crate::arguments::Arguments;
+use crate::assumed::Calls;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
 use crate::dispatcher::{inspect, pointers};
@@ -84,12 +85,13 @@ impl Kernel {
         call.key.extend([Word::launch(placement.id(), dims), Word::GENERAL]);
         // A launch that has work is worth giving the GIL away for by its number of items.
         call.elements = sizes.iter().product::<u64>() as usize;
-        let made = match function.find(py, &call.key) {
+        let made = match function.find(py, &call.key, Calls::Any) {
             Some(made) => made,
             None => {
                 function.tidy(py, &call.key);
                 let (key, queue, door) = (call.key.clone(), placement.queue(py, &call)?, Door::Kernel { dims });
-                function.add(py, compile(py, function, Request { key, door, queue, home: placement.home(&call) })?)
+                let (home, calls) = (placement.home(&call), Calls::Any);
+                function.add(py, compile(py, function, Request { key, door, queue, home, calls })?)
             }
         };
         if !wait_for.is_empty() {

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod array_device;
+mod assumed;
 mod at_work;
 mod compile;
 mod constants;

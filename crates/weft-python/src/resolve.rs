@@ -49,6 +49,8 @@ pub(crate) struct Names<'a, 'py> {
     pub(crate) unchecked: bool,
     /// Python's integers wrap.
     pub(crate) wraps: bool,
+    /// Slices may be taken to lie inside their axis.
+    pub(crate) assumes: bool,
     pub(crate) debug: bool,
 }
 
@@ -85,6 +87,7 @@ impl<'a, 'py> Names<'a, 'py> {
             exceptions: vec![],
             unchecked: false,
             wraps: false,
+            assumes: false,
             debug: false,
         }
     }
@@ -379,6 +382,10 @@ impl Resolver for Names<'_, '_> {
 
     fn checks_bounds(&self) -> bool {
         !self.unchecked
+    }
+
+    fn may_assume(&self) -> bool {
+        self.assumes
     }
 
     fn wraps_overflow(&self) -> bool {

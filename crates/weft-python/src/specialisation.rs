@@ -13,6 +13,7 @@ use weft_passes::infer::{Param, Returns};
 use weft_passes::pipeline::{self, Stages};
 use weft_runtime::{Executable, Queue};
 
+use crate::assumed::{Assumed, Calls};
 use crate::errors::Origin;
 use crate::guards::Guards;
 use crate::key::{Key, Word};
@@ -24,6 +25,8 @@ pub(crate) struct Specialisation {
     /// Not to be used for further calls.
     pub(crate) retired: AtomicBool,
     pub(crate) guards: Guards,
+    /// What it assumed about sizes.
+    pub(crate) assumed: Assumed,
     /// What the arguments are.
     pub(crate) params: Vec<Param>,
     /// Types of the results.
@@ -54,10 +57,10 @@ pub(crate) struct Specialisation {
 }
 
 impl Specialisation {
-    /// Whether it is the one for a call with this key, now.
+    /// Whether it is the one for such calls with this key, now.
     #[inline]
-    pub(crate) fn serves(&self, py: Python<'_>, key: &[Word]) -> bool {
-        self.is_for(key) && self.guards.hold(py) && !self.is_retired()
+    pub(crate) fn serves(&self, py: Python<'_>, key: &[Word], calls: Calls<'_>) -> bool {
+        self.is_for(key) && self.assumed.serves(calls) && self.guards.hold(py) && !self.is_retired()
     }
 
     /// Whether it was compiled for calls with this key.

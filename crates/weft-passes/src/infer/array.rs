@@ -285,8 +285,15 @@ impl<'r> Infer<'r> {
         if let Some(dim) = self.known_size(what) {
             return dim;
         }
+        let sum = match self.computed_symbol(v) {
+            Ok(dim) => return dim,
+            Err(sum) => sum,
+        };
         let dim = self.bind_size(v, Some(what));
         self.set_size(v, dim);
+        if let Some(sum) = sum {
+            self.set_linear(dim, sum, v);
+        }
         dim
     }
 

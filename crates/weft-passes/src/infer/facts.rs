@@ -3,6 +3,7 @@
 
 use super::Infer;
 use super::abs::Abs;
+use super::assume::Linear;
 use std::collections::HashMap;
 use weft_ir::attr::{BinOp, Const};
 use weft_ir::{Dim, Op, RegionId, ValueId};
@@ -48,6 +49,10 @@ pub(super) enum Computed {
     Joined(Dim, Dim),
     /// An integer of the program.
     Value(ValueId),
+    /// A sum that is not negative.
+    Linear(Linear),
+    /// A sum, or 0 if it is negative.
+    Clamped(Linear),
 }
 
 /// See the module.
@@ -62,6 +67,10 @@ pub(super) struct Facts {
     based: HashMap<Dim, (Dim, i128)>,
     /// Values that are another plus a constant.
     added: HashMap<ValueId, (ValueId, i128)>,
+    /// Integers in terms of the arguments.
+    pub(super) linear: HashMap<ValueId, Linear>,
+    /// Symbols in terms of the arguments.
+    pub(super) sized: HashMap<Dim, Linear>,
 }
 
 impl Facts {
@@ -96,6 +105,7 @@ impl Infer<'_> {
             }
             _ => {}
         }
+        self.linear_binop(op, a, b, result);
         let (fact, by) = match (op, self.affine(a), self.affine(b), a, b) {
             (BinOp::Add, Some(f), _, _, Abs::Const(Const::Int(c))) => (f, *c),
             (BinOp::Add, _, Some(f), Abs::Const(Const::Int(c)), _) => (f, *c),
@@ -145,6 +155,11 @@ impl Infer<'_> {
         {
             self.set_affine(from, Affine { plus: -by, ..Affine::size(dim) });
         }
+    }
+
+    /// Notes that a symbol is another size plus a constant.
+    pub(super) fn based(&mut self, dim: Dim, on: Dim, plus: i128) {
+        self.facts.based.insert(dim, (on, plus));
     }
 
     /// Notes that the items of `range(…, hi, positive step)` are below `hi`.
@@ -218,8 +233,13 @@ impl Infer<'_> {
         self.bound_here(dim);
         self.effect(Op::ShapeBind { dim }, &[v]);
         if let Some(what) = what {
-            self.facts.computed.insert(what, (dim, self.region, v));
+            self.know_size(what, dim, v);
         }
         dim
+    }
+
+    /// Notes what a symbol is that was bound to `v` here.
+    pub(super) fn know_size(&mut self, what: Computed, dim: Dim, v: ValueId) {
+        self.facts.computed.insert(what, (dim, self.region, v));
     }
 }

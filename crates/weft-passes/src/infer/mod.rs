@@ -14,11 +14,12 @@
 //! Files: `abs` (abstract values), `join` (where paths meet), `clash` (where they cannot), `exits`, `branch`, `turns`, `variables` (control flow), `function`
 //! (inlining), `builtins`, `emit` (typed emission), `weak` (weak scalars entering a
 //! dtype), `scalar` (operators on scalars), `array` (operators on arrays, broadcasting), `index`
-//! (element access), `walk` (statements and control flow), `call` (functions), `prim` (what the
+//! (element access), `assume` (slices inside their axis), `walk` (statements and control flow), `call` (functions), `prim` (what the
 //! library is written in), `library` (the registry).
 
 mod abs;
 mod array;
+mod assume;
 mod atomic;
 mod branch;
 mod builtins;
@@ -56,6 +57,7 @@ mod view;
 mod walk;
 mod weak;
 
+pub use assume::{Assumption, Known};
 pub use library::{is_known_function, known_functions};
 pub use resolver::{FunctionRef, Param, Resolved, Resolver, UserFunction};
 
@@ -167,6 +169,8 @@ pub struct Output {
     pub hidden: Vec<u32>,
     /// Parameters of the entry that are lists, by position, and what they are ([`Returns::List`]).
     pub lists: Vec<(usize, Returns)>,
+    /// What must be so of the arguments of a call, for the code to be right for it. Nothing, unless [`Resolver::may_assume`].
+    pub assumed: Vec<Assumption>,
 }
 
 /// Types `py` for parameters of these types.
@@ -210,6 +214,7 @@ pub fn run_with(
             args.push(infer.parameter(param, &name));
         }
         infer.declared = infer.out.params().len();
+        infer.know_arguments();
         if infer.is_kernel() && params.iter().any(|p| matches!(p, Param::List(_))) {
             return Err(Diagnostic::unsupported(py.span, "a kernel takes no lists").help("pass an array"));
         }
@@ -227,6 +232,7 @@ pub fn run_with(
                 for a in &args {
                     infer.list_arguments(a, &mut lists)?;
                 }
+                let assumed = infer.assumptions();
                 let strings = infer.found.strings;
                 returns.name_strings(&strings);
                 returns.name_views(&mut views_apart(&infer.out).into_iter());
@@ -246,7 +252,7 @@ pub fn run_with(
                 let (debug, mut sites) = (infer.resolver.is_debugging(), infer.sites);
                 funcs.iter_mut().try_for_each(|f| crate::races::run(f, debug, &mut sites))?;
                 let module = Module { stage: Stage::Ntensor, funcs, sites };
-                return Ok(Output { module, returns, hidden: infer.hidden, lists });
+                return Ok(Output { module, returns, hidden: infer.hidden, lists, assumed });
             }
         }
     }
@@ -295,6 +301,8 @@ struct Infer<'r> {
     output: Option<ValueId>,
     /// What is known of sizes.
     facts: facts::Facts,
+    /// Sums that are taken to be no less than 0.
+    assumed: Vec<assume::Linear>,
     /// The regions around the one where ops go.
     open: Vec<RegionId>,
     /// Set while the body of an `nt.elementwise` is emitted.
@@ -410,6 +418,7 @@ impl<'r> Infer<'r> {
             refined: HashMap::new(),
             output: None,
             facts: facts::Facts::default(),
+            assumed: vec![],
             open: vec![],
             body: None,
             frames: vec![],

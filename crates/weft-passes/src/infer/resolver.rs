@@ -106,6 +106,12 @@ pub trait Resolver {
         false
     }
 
+    /// Whether slices may be taken to lie inside their axis: the caller looks at what was assumed before each call
+    /// ([`super::Output::assumed`]).
+    fn may_assume(&self) -> bool {
+        false
+    }
+
     /// What a function that was declared to be a reduction begins with: with it, the other argument comes out.
     fn identity(&mut self, f: FunctionRef) -> Option<Const> {
         let _ = f;

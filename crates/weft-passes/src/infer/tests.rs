@@ -6,7 +6,9 @@ use weft_ir::print::print_module;
 use weft_syntax::{Pick, parse_function};
 
 /// Knows `np`, the builtins and `weft`, and nothing else.
-struct Names;
+struct Names {
+    assumes: bool,
+}
 
 impl Resolver for Names {
     fn resolve(&mut self, path: &str) -> Resolved {
@@ -22,6 +24,10 @@ impl Resolver for Names {
             false => Resolved::Missing { nearest: None },
         }
     }
+
+    fn may_assume(&self) -> bool {
+        self.assumes
+    }
 }
 
 fn array(dims: &[Dim], dtype: DType) -> Type {
@@ -29,9 +35,13 @@ fn array(dims: &[Dim], dtype: DType) -> Type {
 }
 
 fn infer(text: &str, params: &[Type], door: Door) -> Result<Output, Diagnostic> {
+    infer_by(&mut Names { assumes: false }, text, params, door)
+}
+
+fn infer_by(names: &mut Names, text: &str, params: &[Type], door: Door) -> Result<Output, Diagnostic> {
     let f = parse_function(0, text, Pick::DefAtLine { line: 1, name: "f" })?;
     let py = crate::py::lower(&f)?.func;
-    let out = run(&py, params, door, &mut Names)?;
+    let out = run(&py, params, door, names)?;
     weft_ir::verify::verify(&out.module).unwrap_or_else(|e| panic!("{e}\n{}", print_module(&out.module, false)));
     Ok(out)
 }
@@ -151,4 +161,57 @@ fn refusals_name_the_place_and_the_types() {
     let d = refused("def f(x):\n    return x + 3000000000\n", &[array(&[N], DType::I32)], Door::Njit);
     assert_eq!(d.kind, weft_diag::ErrorKind::Overflow);
     assert_eq!(d.message, "Python integer 3000000000 out of bounds for int32");
+}
+
+/// What is assumed of the arguments, as text: sizes by parameter and axis, ints by parameter.
+fn assumed(text: &str, params: &[Type]) -> (Vec<String>, String) {
+    let out = infer_by(&mut Names { assumes: true }, text, params, Door::Njit).unwrap_or_else(|d| panic!("{d:?}"));
+    let term = |(known, times): &(Known, i64)| match known.axis {
+        Some(axis) => format!("{times:+}*size({}, {axis})", known.param),
+        None => format!("{times:+}*arg({})", known.param),
+    };
+    let sum = |a: &Assumption| format!("{} {:+}", a.terms.iter().map(term).collect::<Vec<_>>().join(" "), a.plus);
+    (out.assumed.iter().map(sum).collect(), print_module(&out.module, false))
+}
+
+// spec: N6
+#[test]
+fn slices_inside_their_axis_are_sums_of_the_arguments() {
+    let params = [array(&[N], DType::F64), array(&[M], DType::F64), Type::PYINT];
+    let text = "def f(x, y, n):\n    return x[1:n + 3] + y[2:n + 4] + x[:n + 2] + np.zeros(n + 2)\n";
+    let (sums, module) = assumed(text, &params);
+    // What follows from another is not said twice.
+    assert_eq!(sums, ["+1*arg(2) +2", "+1*size(0, 0) -1*arg(2) -3", "+1*size(1, 0) -1*arg(2) -4"], "{module}");
+    assert_eq!(module.matches("shape.bind").count(), 1, "{module}");
+    assert!(!module.contains("nt.refine") && !module.contains("nt.expand"), "{module}");
+
+    // `-k` counts from the end.
+    let (sums, module) = assumed("def f(x, y, k):\n    return x[k:] - x[:-k]\n", &params);
+    assert_eq!(sums, ["+1*size(0, 0) -1*arg(2) +0", "+1*arg(2) -1"], "{module}");
+    // So many from either end.
+    let (sums, module) = assumed("def f(x, y, k):\n    return x[1:4] - y[-3:]\n", &params);
+    assert_eq!(sums, ["+1*size(0, 0) -4", "+1*size(1, 0) -3"], "{module}");
+    assert!(module.contains("-> tensor<3xf64, C>"), "{module}");
+    // The size of an argument is its symbol, also by way of a slice.
+    let (sums, module) = assumed("def f(x, y, k):\n    n = len(y)\n    return x[1:n + 2][:n]\n", &params);
+    assert_eq!(sums, ["+1*size(0, 0) -1*size(1, 0) -2"], "{module}");
+    assert!(module.contains("-> tensor<?1xf64, C>"), "{module}");
+}
+
+#[test]
+fn nothing_is_assumed_of_other_slices() {
+    let params = [array(&[N], DType::F64), array(&[M], DType::F64), Type::PYINT];
+    let bodies = [
+        "return x[1:] + x[:-1], x[:0], x[2:len(x) - 1], x[-2:3]",
+        "return x[::2], x[n::2], x[:n:-1]",
+        "return x[:9223372036854775807], x[n * n:], x[n // 2:]",
+        "s = 0.0\n    for i in range(n):\n        s += x[i:i + 2].sum()\n    return s",
+        "return x[5:2], x[n:n - 1]",
+    ];
+    for body in bodies {
+        let (sums, module) = assumed(&format!("def f(x, y, n):\n    {body}\n"), &params);
+        assert!(sums.is_empty(), "{body}: {sums:?}\n{module}");
+    }
+    let out = infer("def f(x, y, n):\n    return x[:n]\n", &params, Door::Njit).unwrap();
+    assert!(out.assumed.is_empty());
 }

@@ -2,6 +2,7 @@
 
 use super::Infer;
 use super::abs::Abs;
+use super::assume::End;
 use super::facts::Computed;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
@@ -279,6 +280,11 @@ impl Infer<'_> {
             let step = self.constant(Const::Int(step), Type::I64);
             return Ok(Taken { start, step, size: Dim::Const(size as u64), walk });
         }
+        if step == 1
+            && let Some(taken) = self.slice_inside(dim, bounds, lower, upper)
+        {
+            return Ok(taken);
+        }
         let size = self.size_i64(t, axis);
         if let (1, Some(((true, l), (false, u)))) = (step, ends) {
             let one = self.constant(Const::Int(1), Type::I64);
@@ -309,17 +315,40 @@ impl Infer<'_> {
         Ok(Taken { start: self.inside_array(start), step: by, size, walk })
     }
 
+    /// What a slice takes of an axis that it is known, or taken, to lie inside of.
+    fn slice_inside(&mut self, dim: Dim, bounds: &[Abs; 3], lower: Bound, upper: Bound) -> Option<Taken> {
+        let end = |bound: Bound, absent: End<'static>, written| match bound {
+            Bound::Absent => absent,
+            Bound::Front(n) => End::Front(n),
+            Bound::Back(n) => End::Back(n),
+            Bound::Value(_) => End::Written(written),
+        };
+        let from = end(lower, End::Front(0), &bounds[0]);
+        let ends = self.ends_inside(dim, from, end(upper, End::Back(0), &bounds[1]))?;
+        let walk = if ends.whole { Walk::Full } else { Walk::Run };
+        let step = self.constant(Const::Int(1), Type::I64);
+        Some(Taken { start: self.linear_value(ends.lower), step, size: ends.size, walk })
+    }
+
     /// The symbol of `max(size - less, 0)`, where `size` is the value of `dim`.
     pub(super) fn shrunk(&mut self, dim: Dim, size: ValueId, less: i128) -> Dim {
         let what = self.less(dim, less);
         if let Some(known) = self.known_size(what) {
             return known;
         }
+        let sum = self.linear_shrunk(dim, less);
+        if let Some((_, Some(known))) = sum {
+            return known;
+        }
         let less = self.constant(Const::Int(less), Type::I64);
         let zero = self.constant(Const::Int(0), Type::I64);
         let left = self.emit(Op::Sub, &[size, less], Type::I64);
         let left = self.emit(Op::Max, &[left, zero], Type::I64);
-        self.bind_size(left, Some(what))
+        let dim = self.bind_size(left, Some(what));
+        if let Some((sum, _)) = sum {
+            self.know_size(sum, dim, left);
+        }
+        dim
     }
 
     /// `ceil(max(length, 0) / step)` for a positive step.
