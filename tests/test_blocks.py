@@ -1,7 +1,7 @@
 """Loops around array statements, which become loops over blocks of rows: as NumPy has them, for any number of threads.
 
-Blocks are made where every statement keeps to its row; where one does not, the loop must stay as it was. What is compared is
-bits: nothing may be computed in another order.
+Blocks are made where every statement keeps to its row; where one does not, the loop must stay as it was. What is
+compared is bits: nothing may be computed in another order.
 """
 
 import copy
@@ -9,10 +9,10 @@ import copy
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import function
 
 import numpy as np
 import weft
+from support import function
 
 pytestmark = pytest.mark.usefixtures("threads_kept")
 
@@ -25,21 +25,43 @@ APART = {
     "every second": "for k in range(2, x.shape[1], 2):\n    x[:, k] -= x[:, k - 2] * y[:, k]",
     "the whole array, again and again": "for t in range(9):\n    x[:] = x * 0.9 + y",
     "by name": "for t in range(9):\n    x *= 0.9\n    x += y",
-    "temporaries": "for k in range(1, x.shape[1]):\n    t = y[:, k] * 2\n    x[:, k] = t / (1 + x[:, k - 1] ** 2)\n    x[:, k] = x[:, k] * t",
+    "temporaries": (
+        "for k in range(1, x.shape[1]):\n"
+        "    t = y[:, k] * 2\n"
+        "    x[:, k] = t / (1 + x[:, k - 1] ** 2)\n"
+        "    x[:, k] = x[:, k] * t"
+    ),
     "some of the rows": "for k in range(1, x.shape[1]):\n    x[2:-1, k] = x[2:-1, k - 1] + y[1:-2, k]",
     "rows from the end": "for k in range(1, x.shape[1]):\n    x[::-1, k] = x[::-1, k - 1] + y[:, k]",
     "every third row": "for k in range(1, x.shape[1]):\n    x[::3, k] = x[::3, k - 1] + y[::3, k]",
-    "what is only read may be read anyhow": "for k in range(1, x.shape[1]):\n    x[:, k] = x[:, k - 1] + y[::-1, k] * k",
+    "what is only read may be read anyhow": (
+        "for k in range(1, x.shape[1]):\n    x[:, k] = x[:, k - 1] + y[::-1, k] * k"
+    ),
     "a vector for all rows": "v = np.arange(x.shape[1]) * 0.5\nfor t in range(5):\n    x[:] = x * 0.5 + v",
     "neighbours in a row": "for t in range(5):\n    x[:, 1:] = x[:, :-1] * 0.5 + y[:, 1:]",
     "a mask": "for t in range(9):\n    m = np.abs(x) < 2\n    x[m] = x[m] ** 2 + y[m]",
-    "a number where": "n = np.zeros(x.shape, np.int64)\nfor t in range(9):\n    m = x < t\n    n[m] = t\n    x[m] += y[m]\nx += n",
-    "a loop in a loop": "for t in range(3):\n    for k in range(1, x.shape[1]):\n        x[:, k] += x[:, k - 1] * y[:, k]",
-    "a branch": "for k in range(1, x.shape[1]):\n    if k % 3 == 0:\n        x[:, k] = x[:, k - 1]\n    else:\n        x[:, k] = -y[:, k]",
+    "a number where": (
+        "n = np.zeros(x.shape, np.int64)\nfor t in range(9):\n    m = x < t\n    n[m] = t\n    x[m] += y[m]\nx += n"
+    ),
+    "a loop in a loop": (
+        "for t in range(3):\n    for k in range(1, x.shape[1]):\n        x[:, k] += x[:, k - 1] * y[:, k]"
+    ),
+    "a branch": (
+        "for k in range(1, x.shape[1]):\n"
+        "    if k % 3 == 0:\n"
+        "        x[:, k] = x[:, k - 1]\n"
+        "    else:\n"
+        "        x[:, k] = -y[:, k]"
+    ),
     "a copy": "for k in range(1, x.shape[1]):\n    x[:, k] = y[:, k - 1]",
     "a number": "for k in range(1, x.shape[1]):\n    x[:, k] = k * 0.5",
     "the other axis": "for k in range(1, x.shape[0]):\n    x[k, :] = y[k, :] - 0.5 * x[k - 1, :]",
-    "two arrays": "z = np.zeros_like(x)\nfor k in range(1, x.shape[1]):\n    z[:, k] = x[:, k - 1] + z[:, k - 1]\n    x[:, k] = z[:, k] - y[:, k]",
+    "two arrays": (
+        "z = np.zeros_like(x)\n"
+        "for k in range(1, x.shape[1]):\n"
+        "    z[:, k] = x[:, k - 1] + z[:, k - 1]\n"
+        "    x[:, k] = z[:, k] - y[:, k]"
+    ),
 }
 
 # Rows need other rows.
@@ -51,7 +73,9 @@ TOGETHER = {
     "one element for all": "for k in range(1, min(x.shape)):\n    x[:, k] = x[:, k - 1] * x[k, k]",
     "rows that move": "for k in range(1, min(x.shape)):\n    x[k:, 0] = x[k:, 1] + x[k - 1, 0]",
     "columns are rows": "for k in range(3):\n    x[:5, :5] = x[:5, :5].T + y[:5, :5]",
-    "a number of all rows": "for k in range(1, x.shape[1] * min(x.shape[0], 1)):\n    x[:, k] = x[:, k - 1] + np.max(x[:, k])",
+    "a number of all rows": (
+        "for k in range(1, x.shape[1] * min(x.shape[0], 1)):\n    x[:, k] = x[:, k - 1] + np.max(x[:, k])"
+    ),
 }
 
 # Rows are apart if the arrays are, which is known when it runs.

@@ -4,16 +4,13 @@ What is not fused is computed operation by operation, each by a compiled functio
 an array. The order of a sum is a promise that depends on neither.
 """
 
-import math
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import function
 
 import numpy as np
 import weft
-from weft import prange
+from support import function
 
 THREADS = (1, 2, 7)
 
@@ -133,8 +130,8 @@ def test_loops_on_any_number_of_threads(updates, n):
         parts = result if isinstance(result, tuple) else (result,)
         found.add(tuple(map(bits, parts)))
         # The rounding of sums differs from Python's order.
-        wanted = scope["f"](values["x"], values["y"], k)
+        wanted = f.py_func(values["x"], values["y"], k)
         wanted = wanted if isinstance(wanted, tuple) else (wanted,)
         for got, want in zip(parts, wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
-    assert len(found) == 1, source
+    assert len(found) == 1, body

@@ -1,10 +1,10 @@
 """Reductions of what is computed for them: nothing is stored, and the bits are those of the array stored first."""
 
 import pytest
-from support import function
 
 import numpy as np
 import weft
+from support import function
 
 pytestmark = pytest.mark.usefixtures("threads_kept")
 

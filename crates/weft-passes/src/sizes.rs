@@ -11,6 +11,13 @@ use std::sync::Arc;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Dim, Func, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
 
+/// Makes each of these symbols another, which is bound before it.
+pub fn rename(f: &mut Func, names: &BTreeMap<Dim, Dim>) {
+    if !names.is_empty() {
+        Found { names: names.clone(), ..Found::default() }.rename(f);
+    }
+}
+
 /// Until there is nothing left to find.
 pub fn run(f: &mut Func) {
     while f.ops.iter().any(|o| matches!(o.op, Op::ShapeBind { .. })) {

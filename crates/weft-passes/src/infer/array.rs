@@ -193,7 +193,8 @@ impl<'r> Infer<'r> {
     /// The sizes that arrays broadcast to. Where sizes meet of which none is a constant or an argument's, either may be
     /// 1 at run time: the result is what the other is then.
     fn broadcast(&mut self, tensors: &[ValueId], args: &[Abs]) -> Result<Vec<Dim>, Diagnostic> {
-        let shapes: Vec<Vec<Dim>> = tensors.iter().filter_map(|&t| self.tensor(t)).map(|t| t.dims.clone()).collect();
+        let shape_of = |t: &TensorType| t.dims.iter().map(|&d| self.one_size(d)).collect();
+        let shapes: Vec<Vec<Dim>> = tensors.iter().filter_map(|&t| self.tensor(t)).map(shape_of).collect();
         let slices: Vec<&[Dim]> = shapes.iter().map(Vec::as_slice).collect();
         let Some(mut dims) = broadcast_dims(&slices) else {
             let shape = |dims: &Vec<Dim>| {
@@ -229,6 +230,7 @@ impl<'r> Infer<'r> {
                 }
             }
             if let Some(&(dim, ..)) = met.iter().find(|m| self.is_argument_size(m.0)) {
+                met.iter().filter(|m| m.0 != dim).for_each(|m| self.suppose_same(m.0, dim));
                 *joined = dim;
             } else if met.len() > 1 {
                 *joined = self.joined(&met);
@@ -310,6 +312,8 @@ impl<'r> Infer<'r> {
         let t = self.refined.get(&t).copied().unwrap_or(t);
         let Some(ty) = self.tensor(t).cloned() else { return t };
         let skip = dims.len() - ty.rank();
+        let has: Vec<Dim> = ty.dims.iter().map(|&d| self.one_size(d)).collect();
+        let ty = TensorType { dims: has, ..ty };
         let wanted: Vec<Dim> =
             ty.dims.iter().enumerate().map(|(k, &d)| if d == Dim::Const(1) { d } else { dims[skip + k] }).collect();
         if wanted == ty.dims {

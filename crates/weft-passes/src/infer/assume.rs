@@ -244,6 +244,28 @@ impl Infer<'_> {
         Some(Ends { lower: from, size, whole })
     }
 
+    /// Takes for granted that a size that meets an argument's in a broadcast is the same number, if it is a sum.
+    pub(super) fn suppose_same(&mut self, size: Dim, argument: Dim) {
+        if !self.assumes() || self.is_argument_size(size) {
+            return;
+        }
+        let sum = self.linear_size(size).or_else(|| self.clamped_sum(size));
+        let (Some(a), Some(b)) = (self.linear_size(argument), sum) else { return };
+        let (Some(more), Some(less)) = (a.less(b), b.less(a)) else { return };
+        let differ = more.as_constant().is_some_and(|n| n != 0);
+        if differ || self.assumed.len() + 2 > ASSUMED {
+            return;
+        }
+        self.suppose(more);
+        self.suppose(less);
+        self.same_sizes.insert(size, argument);
+    }
+
+    /// The size that stands for all that are taken to be the same.
+    pub(super) fn one_size(&self, dim: Dim) -> Dim {
+        self.same_sizes.get(&dim).copied().unwrap_or(dim)
+    }
+
     /// The symbol of a sum that is not negative, if there is one where ops go now.
     fn known_linear(&self, l: Linear) -> Option<Dim> {
         match (l.as_constant(), l.terms[0], l.terms[1]) {

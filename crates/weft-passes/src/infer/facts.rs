@@ -197,6 +197,14 @@ impl Infer<'_> {
         types.any(|t| t.dims.contains(&dim))
     }
 
+    /// The sum that a size is, or 0 if that is negative.
+    pub(super) fn clamped_sum(&self, dim: Dim) -> Option<Linear> {
+        self.facts.computed.iter().find_map(|(what, bound)| match what {
+            Computed::Clamped(sum) if bound.0 == dim => Some(*sum),
+            _ => None,
+        })
+    }
+
     /// The symbol of a computed size, if one is bound where ops go now.
     pub(super) fn known_size(&self, what: Computed) -> Option<Dim> {
         self.known_binding(what).map(|(dim, _)| dim)

@@ -63,7 +63,7 @@ pub use resolver::{FunctionRef, Param, Resolved, Resolver, UserFunction};
 
 use crate::py::PyFunction;
 use abs::Abs;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::Const;
@@ -247,6 +247,7 @@ pub fn run_with(
                     }
                 }
                 let mut funcs = vec![infer.out];
+                crate::sizes::rename(&mut funcs[0], &infer.same_sizes);
                 funcs.extend(infer.funcs);
                 funcs.iter_mut().for_each(masked::run);
                 let (debug, mut sites) = (infer.resolver.is_debugging(), infer.sites);
@@ -303,6 +304,8 @@ struct Infer<'r> {
     facts: facts::Facts,
     /// Sums that are taken to be no less than 0.
     assumed: Vec<assume::Linear>,
+    /// Sizes that are taken to be an argument's.
+    same_sizes: BTreeMap<Dim, Dim>,
     /// The regions around the one where ops go.
     open: Vec<RegionId>,
     /// Set while the body of an `nt.elementwise` is emitted.
@@ -419,6 +422,7 @@ impl<'r> Infer<'r> {
             output: None,
             facts: facts::Facts::default(),
             assumed: vec![],
+            same_sizes: BTreeMap::new(),
             open: vec![],
             body: None,
             frames: vec![],

@@ -2,6 +2,7 @@
 
 use super::Infer;
 use super::abs::{Abs, Absent, EXACT, INT64};
+use std::cmp::Ordering;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::rules::{operator_dtype, promote, promote_weak};
@@ -369,6 +370,9 @@ impl Infer<'_> {
             return Ok(Abs::Const(Const::Bool(r)));
         }
         if let (Some(x), Some(y)) = (self.as_weak(a), self.as_weak(b)) {
+            if let Some(found) = self.against_huge(is, a, b)? {
+                return Ok(found);
+            }
             return match (x, y) {
                 (Weak::Complex, _) | (_, Weak::Complex) => self.python_complex_compare(is, a, b),
                 (Weak::Float, Weak::Float) => {
@@ -393,6 +397,36 @@ impl Infer<'_> {
         }
         let (x, y) = (self.as_dtype(a, dtype)?, self.as_dtype(b, dtype)?);
         Ok(Abs::Value(self.emit(Op::Cmp { is }, &[x, y], Type::BOOL)))
+    }
+
+    /// A comparison with a constant that no 64 bits hold: every int of the program lies on one side of it, and floats are compared
+    /// with the nearest ones.
+    fn against_huge(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Option<Abs>, Diagnostic> {
+        for (x, y, is) in [(a, b, is), (b, a, mirrored(is))] {
+            let &Abs::Const(Const::Int(n)) = y else { continue };
+            if i64::try_from(n).is_ok() || n.unsigned_abs() >= 1 << 126 {
+                continue;
+            }
+            let known = |holds: bool| Ok(Some(Abs::Const(Const::Bool(holds))));
+            let less = matches!(is, CmpOp::Lt | CmpOp::Le);
+            match (self.as_weak(x), is) {
+                (Some(Weak::Int | Weak::Bool), CmpOp::Eq | CmpOp::Ne) => return known(is == CmpOp::Ne),
+                (Some(Weak::Int | Weak::Bool), _) => return known(less == (n > 0)),
+                (Some(Weak::Float), _) => {
+                    let near = n as f64;
+                    let (is, bound) = match (is, (near as i128).cmp(&n)) {
+                        (is, Ordering::Equal) => (is, near),
+                        (CmpOp::Eq | CmpOp::Ne, _) => return known(is == CmpOp::Ne),
+                        (_, order) if less => (CmpOp::Le, if order.is_lt() { near } else { near.next_down() }),
+                        (_, order) => (CmpOp::Ge, if order.is_gt() { near } else { near.next_up() }),
+                    };
+                    let (x, bound) = (self.materialise(x)?, self.constant(Const::Float(bound), Type::PYFLOAT));
+                    return Ok(Some(Abs::Value(self.test(is, x, bound))));
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The integer dtype that holds an operand of a comparison: its own, or for a Python int any of 64 bits. Nothing for
