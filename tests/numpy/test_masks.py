@@ -169,6 +169,20 @@ def test_a_line_and_a_mask_whose_sizes_are_only_known_later(n, m):
     check(source, x, mask, n, m)
 
 
+# spec: N3, N12
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_masks_of_many(threads, threads_kept):
+    weft.set_num_threads(threads)
+    rng = np.random.default_rng(8)
+    source = "def f(x, y, m):\n    return x[m], y[m], x[m].sum(), np.count_nonzero(m)\n"
+    for n in (16383, 16384, 16385, 32769, 200_000):
+        x, y = rng.integers(0, 99, n).astype(np.float64), rng.integers(0, 99, n).astype(np.int16) * (1 + 1j)
+        for density in (0, 0.001, 0.5, 1):
+            check(source, x, y, rng.random(n) < density)
+    rows = x.reshape(500, 400)
+    check("def f(x):\n    x[x > 50] = x[x > 50] - 3\n    return x, x[x < 3]\n", rows)
+
+
 # spec: N3
 def test_fewer_in_every_turn():
     source = """def f(z, c, at, turns):

@@ -120,6 +120,8 @@ struct Lower<'s> {
     cells: BTreeMap<ValueId, Vec<ValueId>>,
     /// What each old list has become.
     lists: BTreeMap<ValueId, list::List>,
+    /// Masks by their old counts.
+    counted: BTreeMap<ValueId, masks::Counted>,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -145,6 +147,7 @@ impl<'s> Lower<'s> {
             allocated: BTreeSet::new(),
             cells: BTreeMap::new(),
             lists: BTreeMap::new(),
+            counted: BTreeMap::new(),
         }
     }
 
