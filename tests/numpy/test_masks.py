@@ -222,3 +222,18 @@ def test_a_mask_that_is_written_twice(body):
     check(f"def f(x, y):\n    {body}\n    return x, y\n", x, y)
     in_rows = body.replace("[0]", "[0, 0]").replace("[1]", "[1, 0]").replace("v[0, 0]", "v[0]")
     check(f"def f(x, y):\n    {in_rows}\n    return x, y\n", x.reshape(12, 5), y.reshape(12, 5))
+
+
+# spec: N4, N12
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_how_many_are_true(threads, threads_kept):
+    weft.set_num_threads(threads)
+    rng = np.random.default_rng(4)
+    for expression in (
+        "np.count_nonzero(x > 0)", "(x > 0).sum()", "np.sum((x > 0) & (y < 1))", "np.sum(x > 0, axis=0)",
+        "np.count_nonzero(x)", "(x > 0).sum(axis=-1)", "(x > y).mean()", "(x > 5.5).sum(dtype=np.int16)",
+        "np.sum(np.isnan(x))", "(x[::2] > 0).sum()", "(x.T > 0).sum()",
+    ):  # fmt: skip
+        for shape in ((0,), (1,), (7,), (40_000,), (3, 5), (200, 300), (4, 5, 6)):
+            x, y = np.round(rng.normal(size=shape), 1), rng.normal(size=shape)
+            check(f"def f(x, y):\n    return {expression}\n", x, y)
