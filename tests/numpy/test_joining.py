@@ -4,6 +4,7 @@ import pytest
 from test_basic_indexing import check, jit
 
 import numpy as np
+import weft
 from support import same
 
 RNG = np.random.default_rng(9)
@@ -84,6 +85,24 @@ def test_histogram_of_values_on_the_edges():
     a = np.concatenate([np.linspace(0, 1, 11), np.linspace(0, 1, 101)])
     for bins in (3, 7, 10, 100):
         check(f"def f(a):\n    return np.histogram(a, {bins})\n", a)
+
+
+# spec: N3, N12
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_histograms_of_many(threads, threads_kept):
+    weft.set_num_threads(threads)
+    # More than the blocks that NumPy adds up, and that are done at once.
+    a, w = RNG.normal(size=600_000), RNG.normal(size=600_000)
+    for expression in ("np.histogram(a, 100)", "np.histogram(a, 99, (-1, 2), weights=w)"):
+        check(f"def f(a, w):\n    return {expression}\n", a, w)
+    check("def f(a, w):\n    return np.histogram(a, 10, weights=w)\n", a[:65537], w[:65537] + 1j)
+
+
+# spec: N3
+def test_histogram_of_too_many_bins():
+    for a in ([-1e308, 1e308], [2.0**60] * 3, [1.0, 1.0 + 2e-16], [0.0, 5e-324]):
+        check("def f(a):\n    return np.histogram(a, 10)\n", np.array(a))
+    check("def f(a):\n    return np.histogram(a, 10, (0.0, 5e-324))\n", np.zeros(3))
 
 
 # spec: N3

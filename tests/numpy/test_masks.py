@@ -5,6 +5,7 @@ import copy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_basic_indexing import check
 
 import numpy as np
 import weft
@@ -156,3 +157,83 @@ def test_any_density_and_size(n, m, density, seed, code):
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_array_equal(x, a)
     np.testing.assert_array_equal(y, b)
+
+
+# spec: N3
+@pytest.mark.parametrize("n, m", [(0, 0), (5, 5), (70, 70), (5, 0), (5, 4), (5, 6), (0, 3), (1, 70), (70, 1)])
+def test_a_line_and_a_mask_whose_sizes_are_only_known_later(n, m):
+    x, mask = np.arange(100.0), np.arange(100) % 3 != 1
+    check("def f(x, mask, n, m):\n    return x[:n][mask[:m]]\n", x, mask, n, m)
+    check("def f(x, mask, n, m):\n    x[:n][mask[:m]] = 7\n    return x\n", x, mask, n, m)
+    source = "def f(x, mask, n, m):\n    y = x[1 : n + 1]\n    y[mask[:m]] = y[mask[:m]] ** 2 + 1\n    return x\n"
+    check(source, x, mask, n, m)
+
+
+# spec: N3, N12
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_masks_of_many(threads, threads_kept):
+    weft.set_num_threads(threads)
+    rng = np.random.default_rng(8)
+    source = "def f(x, y, m):\n    return x[m], y[m], x[m].sum(), np.count_nonzero(m)\n"
+    for n in (16383, 16384, 16385, 32769, 200_000):
+        x, y = rng.integers(0, 99, n).astype(np.float64), rng.integers(0, 99, n).astype(np.int16) * (1 + 1j)
+        for density in (0, 0.001, 0.5, 1):
+            check(source, x, y, rng.random(n) < density)
+    rows = x.reshape(500, 400)
+    check("def f(x):\n    x[x > 50] = x[x > 50] - 3\n    return x, x[x < 3]\n", rows)
+
+
+# spec: N3
+def test_fewer_in_every_turn():
+    source = """def f(z, c, at, turns):
+    gone = np.zeros(z.size, np.int64)
+    for k in range(turns):
+        z = (z * 7 + c) % 1000
+        out = z > 900
+        gone[at[out]] = k + 1
+        out = np.logical_not(out)
+        z, c, at = z[out], c[out], at[out]
+    return gone, z, at
+"""
+    check(source, np.arange(1200), np.arange(1200) * 3, np.arange(1200), 20)
+
+
+# spec: N1, N3
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x[x > 0] = x[x > 0] ** -1.5",
+        "x[x > 0] = 1.0 / x[x > 0]",
+        "x[(x > 0) & (y < 1)] = x[(x > 0) & (y < 1)] - y[(x > 0) & (y < 1)]",
+        # What the mask is computed from is written between.
+        "v = x[x > 0]\n    x[0] = -x[0]\n    x[x > 0] = v[0]\n    y[x > 0] = x[x > 0] * 2",
+        "m = x > 0\n    v = x[m] * 3\n    y[:] = 0\n    y[x > 0] = v",
+        "a = y < 1\n    x[:1] = 5\n    b = (x > 0) & a\n    y[1] = 9\n    y[(x > 0) & (y < 1)] = 3\n    x[b] = 4",
+        # A mask that is changed is not what it was computed as.
+        "m = x > 0\n    m[1] = not m[1]\n    y[x > 0] = 1\n    x[m] = x[m] + 1",
+        "m = x > 0\n    k = x > 0\n    np.logical_not(k, k)\n    y[k] = x[k]\n    x[m] = y[m]",
+        # Other numbers, other comparisons, other arrays.
+        "y[x > 0] = x[x > 0]\n    y[x > 1] = 7\n    y[x >= 0] = x[x >= 0]\n    x[y > 0] = y[y > 0]",
+    ],
+)
+def test_a_mask_that_is_written_twice(body):
+    rng = np.random.default_rng(3)
+    x, y = (np.round(rng.normal(size=60), 1) for _ in range(2))
+    check(f"def f(x, y):\n    {body}\n    return x, y\n", x, y)
+    in_rows = body.replace("[0]", "[0, 0]").replace("[1]", "[1, 0]").replace("v[0, 0]", "v[0]")
+    check(f"def f(x, y):\n    {in_rows}\n    return x, y\n", x.reshape(12, 5), y.reshape(12, 5))
+
+
+# spec: N4, N12
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_how_many_are_true(threads, threads_kept):
+    weft.set_num_threads(threads)
+    rng = np.random.default_rng(4)
+    for expression in (
+        "np.count_nonzero(x > 0)", "(x > 0).sum()", "np.sum((x > 0) & (y < 1))", "np.sum(x > 0, axis=0)",
+        "np.count_nonzero(x)", "(x > 0).sum(axis=-1)", "(x > y).mean()", "(x > 5.5).sum(dtype=np.int16)",
+        "np.sum(np.isnan(x))", "(x[::2] > 0).sum()", "(x.T > 0).sum()",
+    ):  # fmt: skip
+        for shape in ((0,), (1,), (7,), (40_000,), (3, 5), (200, 300), (4, 5, 6)):
+            x, y = np.round(rng.normal(size=shape), 1), rng.normal(size=shape)
+            check(f"def f(x, y):\n    return {expression}\n", x, y)

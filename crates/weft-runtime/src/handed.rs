@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::buffer::Buffer;
 
 /// Blocks that are kept for the rest of the call.
-const SPARES: usize = 6;
+const SPARES: usize = 12;
 /// Largest of them.
 const LARGEST_SPARE: usize = 1 << 20;
 

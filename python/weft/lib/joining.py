@@ -517,6 +517,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
         lowest, highest = bin_range(x, range)
         first, last = prim.as_dtype(lowest, edges_kind(x)), prim.as_dtype(highest, edges_kind(x))
         edges = np.linspace(first, last, bins + 1)
+        check_edges(edges, bins)
         counts = prim.zeros((bins,), kind)
         in_equal_bins(x, edges, counts, weights, first, last)
     if density:
@@ -524,37 +525,68 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     return counts, edges
 
 
+def check_edges(edges, bins):
+    for i in range(bins):
+        if edges[i] >= edges[i + 1]:
+            raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
+
+
 def in_equal_bins(x, edges, counts, weights, first, last):
-    if weights is None:
-        fill_equal_bins(x, edges, counts, None, first, last)
-        return
-    values = prim.reshape(weights, (-1,))
+    values = None if weights is None else prim.reshape(weights, (-1,))
     # NumPy adds up so many at a time.
     for start in range(0, x.shape[0], 65536):
-        totals = prim.zeros(counts.shape, prim.dtype_of(counts))
-        fill_equal_bins(x[start : start + 65536], edges, totals, values[start : start + 65536], first, last)
-        counts += totals
+        some = x[start : start + 65536]
+        if values is None:
+            fill_equal_bins(some, edges, counts, None, first, last)
+        else:
+            totals = prim.zeros(counts.shape, prim.dtype_of(counts))
+            fill_equal_bins(some, edges, totals, values[start : start + 65536], first, last)
+            counts += totals
 
 
 def fill_equal_bins(x, edges, counts, values, first, last):
     n = counts.shape[0]
-    # As many at a time as stay in the nearest cache: the bins of all are found at once.
-    for start in range(0, x.shape[0], 2048):
-        part = prim.as_dtype(x[start : start + 2048], prim.dtype_of(edges))
-        bins = prim.as_dtype((part - first) / (last - first) * n, int)
-        for i in range(part.shape[0]):
-            v = part[i]
-            if x[start + i] >= first and x[start + i] <= last:
-                k = min(int(bins[i]), n - 1)
-                # The division may be off by one step at an edge.
-                if v < edges[k]:
-                    k = k - 1
-                if v >= edges[k + 1] and k != n - 1:
-                    k = k + 1
-                if values is None:
-                    counts[k] += 1
-                else:
-                    counts[k] += values[start + i]
+    part = prim.as_dtype(x, prim.dtype_of(edges))
+    scaled = (part - first) / (last - first) * n
+    found = prim.as_dtype(scaled, int)
+    # Far enough from both edges the division is right, whatever was rounded: only others are compared with the edges.
+    rest = scaled - prim.as_dtype(found, prim.dtype_of(edges))
+    margin = prim.as_dtype(bin_margin(part, n, float(first), float(last)), prim.dtype_of(edges))
+    surely = (part >= first) & (part <= last) & (rest > margin) & (rest < 1 - margin)
+    bins = np.where(surely, found, -1)
+    for i in range(part.shape[0]):
+        k = int(bins[i])
+        if k < 0:
+            k = careful_bin(x[i], part[i], edges, n, first, last)
+        if k >= 0:
+            if values is None:
+                counts[k] += 1
+            else:
+                counts[k] += values[i]
+
+
+def bin_margin(x, n, first, last):
+    """How much of a bin rounding can make of a number's place in it, and of where the edges are."""
+    width = last - first
+    # Half of the distance from 1 to the next float. Halves, and widths near the smallest float, are rounded more.
+    unit = 2.0**-53 if prim.size(x) == 8 else 2.0**-24
+    if prim.size(x) == 2 or width / n < 1e-30:
+        return 1.0
+    # Four roundings of the place; three of the width and one of its own for an edge. Twice that is more than enough.
+    return 32.0 * n * unit * max(abs(first), abs(last)) / width
+
+
+def careful_bin(x, v, edges, n, first, last):
+    """The bin of a number, -1 if it is in none; `v` is the number in the dtype of the edges."""
+    if x >= first and x <= last:
+        k = min(int(prim.as_dtype((v - first) / (last - first) * n, int)), n - 1)
+        # The division may be off by one step at an edge.
+        if v < edges[k]:
+            k = k - 1
+        if v >= edges[k + 1] and k != n - 1:
+            k = k + 1
+        return k
+    return -1
 
 
 def in_bins(x, edges, counts, weights):

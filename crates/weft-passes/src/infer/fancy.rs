@@ -34,7 +34,7 @@ impl Infer<'_> {
 
     /// `x[…]` with arrays of integers or bools.
     pub(super) fn pick(&mut self, t: ValueId, parts: &[Part]) -> Result<Abs, Diagnostic> {
-        if let Some(mask) = self.whole_mask(t, parts) {
+        if let Some((t, mask)) = self.whole_mask(t, parts)? {
             let n = self.count_of(mask);
             let dims = vec![self.size_of_count(n)];
             let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
@@ -48,7 +48,7 @@ impl Infer<'_> {
 
     /// `x[…] = v` with arrays of integers or bools.
     pub(super) fn put(&mut self, t: ValueId, parts: &[Part], v: &Abs) -> Result<(), Diagnostic> {
-        if let Some(mask) = self.whole_mask(t, parts)
+        if let Some((t, mask)) = self.whole_mask(t, parts)?
             && self.put_where(t, mask, v)?
         {
             return Ok(());
@@ -89,12 +89,27 @@ impl Infer<'_> {
         self.library("put", &[taken.front, taken.ids, v]).map(|_| ())
     }
 
-    /// The mask of an index that is one for the whole array, if both are C-ordered and known to be of the same sizes.
-    fn whole_mask(&self, t: ValueId, parts: &[Part]) -> Option<ValueId> {
-        let [Part::Array(mask)] = parts else { return None };
-        let (x, m) = (self.tensor(t)?, self.tensor(*mask)?);
-        let fits = m.dtype == DType::Bool && m.dims == x.dims && m.rank() > 0;
-        (fits && [x.layout, m.layout] == [Layout::C; 2] && !self.is_kernel()).then_some(*mask)
+    /// The array and the mask of an index that is one for the whole array, if both are C-ordered and of the same sizes. Those of
+    /// lines are compared at run time: the array is then a view of as many elements as the mask has.
+    fn whole_mask(&mut self, t: ValueId, parts: &[Part]) -> Result<Option<(ValueId, ValueId)>, Diagnostic> {
+        let [Part::Array(mask)] = *parts else { return Ok(None) };
+        let (Some(x), Some(m)) = (self.tensor(t), self.tensor(mask)) else { return Ok(None) };
+        let fits = m.dtype == DType::Bool && m.rank() > 0 && m.rank() == x.rank();
+        if !fits || [x.layout, m.layout] != [Layout::C; 2] || self.is_kernel() {
+            return Ok(None);
+        }
+        // Of the same type, and so of the same sizes.
+        let mask = self.computed_before(mask);
+        if m.dims == x.dims {
+            return Ok(Some((t, mask)));
+        }
+        if m.rank() > 1 {
+            return Ok(None);
+        }
+        let fitted = Type::tensor(TensorType { dims: m.dims.clone(), ..x.clone() });
+        self.mask_fits(t, 0, mask)?;
+        let (start, step) = (self.constant(Const::Int(0), Type::I64), self.constant(Const::Int(1), Type::I64));
+        Ok(Some((self.emit(Op::NtView { axes: vec![0] }, &[t, start, step], fitted), mask)))
     }
 
     /// How many elements of a mask are true: counted anew if something has been written since it was counted.

@@ -18,6 +18,7 @@
 //! library is written in), `library` (the registry).
 
 mod abs;
+mod alike;
 mod array;
 mod assume;
 mod atomic;

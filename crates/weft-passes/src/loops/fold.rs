@@ -9,7 +9,7 @@ use super::elementwise::Space;
 use super::{Lower, cost};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{BinOp, CmpOp, Const, Fold, Unit};
-use weft_ir::{DType, Dim, Op, OpId, Place, RegionId, TensorType, Type, ValueId, reduce};
+use weft_ir::{DType, Dim, Op, OpId, Place, RegionId, Space as Memory, TensorType, Type, ValueId, reduce};
 
 /// Most neighbouring results that are folded at a time: they stay in the nearest cache.
 const WIDTH: i64 = 512;
@@ -20,7 +20,12 @@ struct Work<'a> {
     space: &'a Space,
     inputs: &'a [Option<Array>],
     dtype: DType,
+    /// The bool that each element is, if what is folded is how many are true.
+    truth: Option<ValueId>,
 }
+
+/// Bools that are counted at a time.
+const COUNTED: i64 = 16 << 10;
 
 /// The sizes of the axes before those that are folded away, of these, and of those after; axes of size 1 left out.
 struct Sizes {
@@ -55,13 +60,24 @@ impl Lower<'_> {
             folded: sizes(&|k| (first..=last).contains(&k)),
             after: sizes(&|k| k > last),
         };
-        let work = Work { op: work, space: &space, inputs: &inputs, dtype: from.dtype };
+        let truth = self.truth(work, fold, &from).filter(|_| sizes.before.is_empty() && sizes.after.is_empty());
+        let work = Work { op: work, space: &space, inputs: &inputs, dtype: from.dtype, truth };
         match sizes.after.is_empty() {
             true => self.fold_along(&work, &sizes, fold, &out)?,
             false => self.fold_across(&work, &sizes, fold, &out)?,
         }
         self.arrays.insert(data.results[0], out);
         Ok(())
+    }
+
+    /// The bool whose number an element is, if they are summed: `(x > 0).sum()`.
+    fn truth(&self, work: OpId, fold: Fold, from: &TensorType) -> Option<ValueId> {
+        let f = self.r.src;
+        let ops = &f.region(f.op(work).regions[0]).ops;
+        let yielded = f.op(*ops.last()?).operands[0];
+        let cast = ops.iter().map(|&op| f.op(op)).find(|o| o.op == Op::Cast && o.results[0] == yielded)?;
+        let truth = cast.operands[0];
+        (fold == Fold::Sum && from.dtype == DType::I64 && *f.ty(truth) == Type::BOOL).then_some(truth)
     }
 
     /// Raises where the array would be too big to be stored: its elements could not be counted.
@@ -76,7 +92,10 @@ impl Lower<'_> {
     /// One element, at an index of each wide axis.
     fn computed(&mut self, work: &Work<'_>, indices: &[ValueId]) -> Result<ValueId, Diagnostic> {
         let (_, yields) = self.values_at(work.op, work.space, work.inputs, indices)?;
-        Ok(self.element(yields[0], work.dtype))
+        match work.truth {
+            Some(truth) => Ok(self.element(truth, DType::Bool)),
+            None => Ok(self.element(yields[0], work.dtype)),
+        }
     }
 
     /// A loop whose turns are independent, and the tenths of a nanosecond of one.
@@ -143,7 +162,8 @@ impl Lower<'_> {
 
     fn fold_along(&mut self, work: &Work<'_>, sizes: &Sizes, fold: Fold, out: &Array) -> Result<(), Diagnostic> {
         let bytes = work.dtype.size();
-        let block = reduce::block(bytes) as i64;
+        // Integers are the same in whatever order they are added.
+        let block = if work.truth.is_some() { COUNTED } else { reduce::block(bytes) as i64 };
         let (n, lines) = (self.product(&sizes.folded), self.product(&sizes.before));
         let (one, item, size) = (self.r.b().i64(1), self.r.b().i64(bytes as i64), self.r.b().i64(block));
         // As many lines at a time as fill a block.
@@ -164,9 +184,17 @@ impl Lower<'_> {
             };
             let (first, lines) = l.part_at(at_tile, tile, lines);
             let (start, count) = l.part_at(at_block, size, n);
-            let ty = l.r.dst.ty(out.mem).clone();
+            let (ty, bytes) = match work.truth {
+                Some(_) => (Type::Mem(DType::Bool, Memory::Host), 1),
+                None => (l.r.dst.ty(out.mem).clone(), bytes),
+            };
             let buffer = l.r.b().value(Op::MemStack { bytes: (block as usize * bytes) as u32 }, &[], ty);
             tenths = l.fill(work, sizes, buffer, (first, lines), (start, count))?;
+            if work.truth.is_some() {
+                let count = l.r.b().value(Op::MemCount, &[buffer, count], Type::I64);
+                l.r.b().effect(Op::MemStore { unit: Unit::Element }, &[count, partial, at_block]);
+                return Ok(());
+            }
             let to = l.int(Op::Mul, first, blocks);
             let to = l.int(Op::Add, to, at_block);
             let to = l.int(Op::Mul, to, item);

@@ -14,7 +14,7 @@
 //!   size in its slot.
 //!
 //! Files: `array` (descriptors and offsets), `flow` (control flow), `elementwise`, `list`, `kernel` (user kernels), `outline`, `cost`, `split` (loops
-//! without checks).
+//! without checks), `small` (temporaries on the stack).
 
 mod array;
 mod copy;
@@ -31,6 +31,7 @@ mod matmul;
 mod outline;
 mod parts;
 mod reduce;
+mod small;
 mod split;
 mod view;
 
@@ -59,6 +60,9 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
         let kernels = outline::run(&mut host);
         canon::dce(&mut host);
         own::run(&mut host);
+        if funcs.is_empty() {
+            small::run(&mut host);
+        }
         funcs.push(host);
         funcs.extend(kernels);
     }
@@ -116,6 +120,8 @@ struct Lower<'s> {
     cells: BTreeMap<ValueId, Vec<ValueId>>,
     /// What each old list has become.
     lists: BTreeMap<ValueId, list::List>,
+    /// Masks by their old counts.
+    counted: BTreeMap<ValueId, masks::Counted>,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -141,6 +147,7 @@ impl<'s> Lower<'s> {
             allocated: BTreeSet::new(),
             cells: BTreeMap::new(),
             lists: BTreeMap::new(),
+            counted: BTreeMap::new(),
         }
     }
 
