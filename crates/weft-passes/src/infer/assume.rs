@@ -215,6 +215,8 @@ impl Infer<'_> {
             | (End::Back(_), End::Back(_)) => true,
             (End::Front(_), End::Back(_)) | (End::Back(_), End::Front(_)) => false,
         };
+        // An axis of one item is there to be repeated: it is cut to what it is.
+        let supposes = supposes && dim != Dim::Const(1);
         let axis = self.linear_size(dim)?;
         let mut conditions = vec![];
         let mut place = |end: End<'_>| match end {

@@ -212,6 +212,8 @@ fn nothing_is_assumed_of_other_slices() {
         let (sums, module) = assumed(&format!("def f(x, y, n):\n    {body}\n"), &params);
         assert!(sums.is_empty(), "{body}: {sums:?}\n{module}");
     }
+    let one = [array(&[Dim::Const(1)], DType::F64), Type::PYINT];
+    assert!(assumed("def f(x, n):\n    return x[:n]\n", &one).0.is_empty());
     let out = infer("def f(x, y, n):\n    return x[:n]\n", &params, Door::Njit).unwrap();
     assert!(out.assumed.is_empty());
 }
