@@ -98,7 +98,7 @@ UPDATES = {
     "the greatest": ("r{n} = -1e300", "r{n} = max(r{n}, {e})", "r{n}"),
     "the least, and where": (
         "r{n}, at{n} = 1e300, -1",
-        "v{n} = {e}\n        if v{n} < r{n}:\n            r{n}, at{n} = v{n}, i",
+        "v{n} = {e}\n    if v{n} < r{n}:\n        r{n}, at{n} = v{n}, i",
         "r{n}, at{n}",
     ),
     "by label": ("r{n} = np.zeros(7)", "r{n}[k[i] % 7] += {e}", "r{n}"),

@@ -801,6 +801,25 @@ FOUND = {
         """,
         ["n = 2"],
     ),
+    "comparisons with an int beyond 64 bits": (
+        """
+        @njit
+        def f(v, k):
+            x = 9223372036854775807 << 1
+            y = 2**64
+            z = -(2**64) - 1
+            floats = v == x, v < x, v <= x, v > x, v >= x, v != x, v == y, v < y, v <= y, v >= y, v < z, v >= z, z < v
+            ints = k == x, k < x, k <= x, k > z, k >= x, k != x, x < k, z < k
+            return floats, ints, sum(1 for i in range(3) if i == x)
+        """,
+        [
+            "v = 1.5\nk = 3",
+            "v = 2.0**64\nk = -1",
+            "v = -(2.0**64)\nk = 0",
+            "v = math.nan\nk = 1",
+            "v = math.inf\nk = 1",
+        ],
+    ),
     "an int beyond 64 bits beside an array of small ints": (
         """
         @njit
