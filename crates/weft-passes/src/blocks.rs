@@ -13,6 +13,8 @@
 //!
 //! Rows are the first axis of the space that all statements of the loop share. An array that is written must be
 //! walked along by that axis at the same start and step wherever it is used; arrays that are only read may be read anyhow.
+//! Where the elements of a plane lie apart and those of different turns together (`c[:, :, k]`), a block goes through the loop
+//! element by element: memory is read as it lies, and temporaries are numbers.
 //! Different arrays may still share memory: where they do, which is found out at run time, there is one block of all rows.
 
 use crate::loops::cost;
@@ -25,6 +27,8 @@ use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType
 const NEAR: i64 = 1 << 18;
 /// Most blocks that are made for threads to share.
 const SHARED: i64 = 16;
+/// Fewest views across memory that make a loop go element by element.
+const ACROSS: usize = 4;
 /// Fewest elements of a block that is made for that, if a row's elements lie apart, and if they lie together.
 const LEAST: (i64, i64) = (48, 512);
 
@@ -137,6 +141,8 @@ struct Plan {
     whole: BTreeSet<ValueId>,
     /// Values that the loop defines.
     inside: BTreeSet<ValueId>,
+    /// Whether everything that statements use has the sizes of the space.
+    full: bool,
     /// Tenths of a nanosecond that a turn takes for an element.
     cost: u64,
 }
@@ -144,8 +150,8 @@ struct Plan {
 impl Plan {
     fn new(f: &Func, id: OpId) -> Option<Plan> {
         let defs = canon::definitions(f);
-        let mut plan = Plan::default();
-        plan.space = first_space(f, f.op(id).regions[0])?;
+        let space = first_space(f, f.op(id).regions[0])?;
+        let mut plan = Plan { space, full: true, ..Plan::default() };
         let large = |d: &Dim| !matches!(d, Dim::Const(n) if *n < 16);
         if !plan.space.first().is_some_and(large) {
             return None;
@@ -265,6 +271,7 @@ impl Plan {
             return Some(());
         }
         let walks = self.walks(f, v);
+        self.full &= canon::dims(f, v) == self.space;
         if written && (!walks || canon::dims(f, v) != self.space) {
             return None;
         }
@@ -312,6 +319,8 @@ impl Plan {
         let Some(rows) = self.size(f, before, id, self.space[0]) else {
             return visit(f, f.op(id).regions[0]);
         };
+        let others: Vec<ValueId> = self.space[1..].iter().filter_map(|&d| self.size(f, before, id, d)).collect();
+        let alone = self.goes_alone() && others.len() + 1 == self.space.len();
         let (count, length, work) = self.blocks(f, before, id, rows, &turns);
         let mut at = Builder { func: f, region: before, span };
         let (block, index) = at.region(|b| b.arg(Type::I64));
@@ -320,11 +329,21 @@ impl Plan {
         let first = at.value(Op::Mul, &[index, length], Type::I64);
         let left = at.value(Op::Sub, &[rows, first], Type::I64);
         let size = at.value(Op::Min, &[length, left], Type::I64);
-        at.effect(Op::ShapeBind { dim: symbol }, &[size]);
-        let parts = self.parts(&mut at, first, symbol);
-        f.regions[block.index()].ops.push(id);
-        Builder { func: f, region: block, span }.effect(Op::Yield, &[]);
-        self.narrow(f, id, first, symbol, &parts);
+        let (inner, part) = if alone {
+            let end = at.value(Op::Add, &[first, size], Type::I64);
+            let mut part = Part { starts: vec![], sizes: vec![Dim::Const(1); self.space.len()] };
+            (nest(&mut at, first, end, &others, &mut part.starts), part)
+        } else {
+            at.effect(Op::ShapeBind { dim: symbol }, &[size]);
+            (block, Part { starts: vec![first], sizes: vec![symbol] })
+        };
+        let views = self.parts(&mut Builder { func: f, region: inner, span }, &part);
+        f.regions[inner.index()].ops.push(id);
+        Builder { func: f, region: inner, span }.effect(Op::Yield, &[]);
+        if alone {
+            Builder { func: f, region: block, span }.effect(Op::Yield, &[]);
+        }
+        self.narrow(f, id, &part, &views);
         let ops = std::mem::take(&mut f.regions[before.index()].ops);
         let place = &mut f.regions[region.index()].ops;
         let at = place.iter().position(|&op| op == id).unwrap_or(0);
@@ -458,29 +477,36 @@ impl Plan {
         any
     }
 
-    /// The rows of a block of the arrays that statements use as they are.
-    fn parts(&self, at: &mut Builder<'_>, first: ValueId, symbol: Dim) -> BTreeMap<ValueId, ValueId> {
+    /// Whether elements go through the loop one by one.
+    fn goes_alone(&self) -> bool {
+        let across = self.uses.iter().filter(|u| u.across).count();
+        let follows = |u: &Use| u.walk.is_some() && (u.across || !u.moves);
+        self.space.len() > 1 && across >= ACROSS && self.full && self.uses.iter().all(follows)
+    }
+
+    /// The part of a block of the arrays that statements use as they are.
+    fn parts(&self, at: &mut Builder<'_>, part: &Part) -> BTreeMap<ValueId, ValueId> {
         let mut parts = BTreeMap::new();
         for &array in &self.whole {
             let Some(ty) = at.func.ty(array).as_tensor().cloned() else { continue };
             let (zero, one) = (at.i64(0), at.i64(1));
             let mut operands = vec![array];
             for k in 0..ty.rank() {
-                operands.extend([if k == 0 { first } else { zero }, one]);
+                operands.extend([part.starts.get(k).copied().unwrap_or(zero), one]);
             }
             let axes = (0..ty.rank() as i32).collect();
-            let ty = Type::tensor(with_rows(&ty, symbol, true));
+            let ty = Type::tensor(part.of(&ty, true));
             parts.insert(array, at.value(Op::NtView { axes }, &operands, ty));
         }
         parts
     }
 
-    /// Lets the loop do what it does for some rows only.
-    fn narrow(&self, f: &mut Func, id: OpId, first: ValueId, symbol: Dim, parts: &BTreeMap<ValueId, ValueId>) {
+    /// Lets the loop do what it does for a part only.
+    fn narrow(&self, f: &mut Func, id: OpId, part: &Part, parts: &BTreeMap<ValueId, ValueId>) {
         let views: BTreeSet<ValueId> = self.views.iter().map(|&op| f.op(op).results[0]).collect();
         for &v in &self.made {
             if let Some(ty) = f.ty(v).as_tensor().cloned() {
-                f.values[v.index()].ty = Type::tensor(with_rows(&ty, symbol, views.contains(&v)));
+                f.values[v.index()].ty = Type::tensor(part.of(&ty, views.contains(&v)));
             }
         }
         let mut regions = f.op(id).regions.to_vec();
@@ -488,7 +514,7 @@ impl Plan {
             let ops = std::mem::take(&mut f.regions[region.index()].ops);
             for op in ops {
                 if self.views.contains(&op) {
-                    self.shift(f, region, op, first);
+                    shift(f, region, op, &part.starts);
                 }
                 let data = &mut f.ops[op.index()];
                 if matches!(data.op, Op::NtElementwise | Op::NtInto | Op::NtCopy) {
@@ -502,11 +528,56 @@ impl Plan {
         }
     }
 
-    /// A view that begins at the block's first row.
-    fn shift(&self, f: &mut Func, region: RegionId, view: OpId, first: ValueId) {
-        let span = f.op(view).span;
-        let Op::NtView { axes } = &f.op(view).op else { return };
-        let at = 1 + 2 * axes[0] as usize;
+}
+
+/// What of the space a loop goes through at once.
+struct Part {
+    /// Where it begins, and how large it is, along the first axes.
+    starts: Vec<ValueId>,
+    sizes: Vec<Dim>,
+}
+
+impl Part {
+    /// The same part of an array.
+    fn of(&self, ty: &TensorType, view: bool) -> TensorType {
+        let dims = [&self.sizes[..], &ty.dims[self.sizes.len()..]].concat();
+        let layout = match ty.layout {
+            _ if dims.iter().all(|d| *d == Dim::Const(1)) => Layout::C,
+            Layout::F if view && dims.len() > 1 => Layout::A,
+            layout => layout,
+        };
+        TensorType { dims, layout, ..ty.clone() }
+    }
+}
+
+/// Loops over the rows of a block and over the other axes: the region inside them, and the indices.
+fn nest(
+    at: &mut Builder<'_>,
+    first: ValueId,
+    end: ValueId,
+    others: &[ValueId],
+    indices: &mut Vec<ValueId>,
+) -> RegionId {
+    let (lo, hi) = (at.cast(first, Type::PYINT), at.cast(end, Type::PYINT));
+    let one = at.constant(Const::Int(1), Type::PYINT);
+    let (region, index) = at.region(|b| b.arg(Type::PYINT));
+    at.op(Op::ScfFor, &[lo, hi, one], &[], &[region]);
+    let mut inner = Builder { func: at.func, region, span: at.span };
+    indices.push(inner.cast(index, Type::I64));
+    let Some((&next, rest)) = others.split_first() else { return region };
+    let zero = inner.i64(0);
+    let innermost = nest(&mut inner, zero, next, rest, indices);
+    inner.effect(Op::Yield, &[]);
+    innermost
+}
+
+/// Lets a view begin where a part does.
+fn shift(f: &mut Func, region: RegionId, view: OpId, starts: &[ValueId]) {
+    let span = f.op(view).span;
+    let Op::NtView { axes } = f.op(view).op.clone() else { return };
+    for (&first, axis) in starts.iter().zip(axes) {
+        let Ok(axis) = usize::try_from(axis) else { continue };
+        let at = 1 + 2 * axis;
         let (start, step) = (f.op(view).operands[at], f.op(view).operands[at + 1]);
         let mut b = Builder { func: f, region, span };
         let rows = b.value(Op::Mul, &[first, step], Type::I64);
@@ -527,14 +598,4 @@ fn first_space(f: &Func, region: RegionId) -> Option<Vec<Dim>> {
         found = found.take().or_else(|| array.map(|v| canon::dims(f, v).to_vec()));
     });
     found.filter(|dims| !dims.is_empty())
-}
-
-/// Some rows of an array.
-fn with_rows(ty: &TensorType, rows: Dim, view: bool) -> TensorType {
-    let mut ty = ty.clone();
-    ty.dims[0] = rows;
-    if view && ty.layout == Layout::F && ty.rank() > 1 {
-        ty.layout = Layout::A;
-    }
-    ty
 }

@@ -15,6 +15,7 @@ use weft_ir::{Dim, Func, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
 pub fn rename(f: &mut Func, names: &BTreeMap<Dim, Dim>) {
     if !names.is_empty() {
         Found { names: names.clone(), ..Found::default() }.rename(f);
+        drop_checks(f);
     }
 }
 
