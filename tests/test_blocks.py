@@ -56,6 +56,12 @@ APART = {
     "a copy": "for k in range(1, x.shape[1]):\n    x[:, k] = y[:, k - 1]",
     "a number": "for k in range(1, x.shape[1]):\n    x[:, k] = k * 0.5",
     "the other axis": "for k in range(1, x.shape[0]):\n    x[k, :] = y[k, :] - 0.5 * x[k - 1, :]",
+    "one loop after the other": (
+        "for k in range(1, x.shape[1]):\n"
+        "    x[:, k] += x[:, k - 1]\n"
+        "for k in range(x.shape[1] - 2, -1, -1):\n"
+        "    x[:, k] -= y[:, k + 1]"
+    ),
     "two arrays": (
         "z = np.zeros_like(x)\n"
         "for k in range(1, x.shape[1]):\n"
@@ -155,6 +161,8 @@ def test_three_axes_and_types():
         "    x[:, :, k] -= x[:, :, k + 1] * y[:, :, k]"
     )
     f = function("x, y", "xy", body)
+    f(np.ones((20, 20, 5)), np.ones((20, 20, 5)))
+    assert f.inspect("fused").count("tensor<1x1xf64, C>") > 0, "elements go through the first loop one by one"
     rng = np.random.default_rng(2)
     for shape in [(60, 60, 40), (1, 50, 9), (50, 1, 9), (17, 3, 200), (4, 0, 5)]:
         for code in "fdD":
@@ -171,7 +179,8 @@ def test_blocks_are_made_where_rows_are_apart():
     for name, text in (APART | TOGETHER).items():
         f = function("x, y", "xy", text)
         f(x.copy(), x.copy())
-        assert ("par.blocks" in f.inspect("fused")) == (name in APART), name
+        loops = 2 if name == "one loop after the other" else 1
+        assert f.inspect("fused").count("par.blocks") == (loops if name in APART else 0), name
 
 
 STATEMENTS = [

@@ -29,8 +29,9 @@ const NEAR: i64 = 1 << 18;
 const SHARED: i64 = 16;
 /// Fewest views across memory that make a loop go element by element.
 const ACROSS: usize = 4;
-/// Fewest elements of a block that is made for that, if a row's elements lie apart, and if they lie together.
-const LEAST: (i64, i64) = (48, 512);
+/// Fewest elements of a block, if a row's elements lie apart, and if they lie together: what one turn writes should have left the
+/// core before the next reads it.
+const LEAST: (i64, i64) = (96, 512);
 
 /// The step.
 pub fn run(f: &mut Func) {
@@ -86,8 +87,7 @@ fn is_harmless(f: &Func, data: &OpData) -> bool {
 }
 
 fn visit(f: &mut Func, region: RegionId) {
-    for at in 0..f.region(region).ops.len() {
-        let id = f.region(region).ops[at];
+    for id in f.region(region).ops.clone() {
         match &f.op(id).op {
             Op::ScfFor => match Plan::new(f, id) {
                 Some(plan) => plan.rewrite(f, region, id),
@@ -398,11 +398,12 @@ impl Plan {
         let least = at.i64(if lies_apart { LEAST.0 } else { LEAST.1 });
         let (near, most, one) = (at.i64(NEAR), at.i64(SHARED), at.i64(1));
         let mut i64s = |op: Op, a: ValueId, b: ValueId| at.value(op, &[a, b], Type::I64);
-        let shared = i64s(Op::FloorDiv, elements, least);
-        let shared = i64s(Op::Min, shared, most);
+        let possible = i64s(Op::FloorDiv, elements, least);
+        let shared = i64s(Op::Min, possible, most);
         let all = i64s(Op::Mul, rows, bytes);
         let cached = i64s(Op::FloorDiv, all, near);
         let count = i64s(Op::Max, shared, cached);
+        let count = i64s(Op::Min, count, possible);
         let count = i64s(Op::Min, count, rows);
         let mut count = i64s(Op::Max, count, one);
         if let Some(overlaps) = overlaps {
@@ -527,7 +528,6 @@ impl Plan {
             }
         }
     }
-
 }
 
 /// What of the space a loop goes through at once.

@@ -15,9 +15,8 @@ pub fn run(f: &mut Func, region: RegionId) {
         if let Some((old, new)) = overwritten(f, region, at - 1) {
             f.regions[region.index()].ops.retain(|&op| op != id);
             at -= 1;
-            for later in f.region(region).ops[at..].to_vec() {
-                replace(f, later, old, new);
-            }
+            let later = f.region(region).ops[at..].to_vec();
+            later.into_iter().for_each(|op| replace(f, op, old, new));
         }
     }
 }
