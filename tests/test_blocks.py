@@ -183,6 +183,26 @@ def test_blocks_are_made_where_rows_are_apart():
         assert f.inspect("fused").count("par.blocks") == (loops if name in APART else 0), name
 
 
+# spec: A4, N7
+def test_neighbours_in_a_plane_keep_elements_together():
+    body = (
+        "for k in range(1, x.shape[2]):\n"
+        "    t = y[:, 1:-1, k] + y[:, 1:-1, k - 1]\n"
+        "    x[:, 1:-1, k] = x[:, 2:, k - 1] + x[:, :-2, k] + t"
+    )
+    f = function("x, y", "xy", body)
+    rng = np.random.default_rng(4)
+    for shape in [(20, 20, 9), (60, 50, 40)]:
+        check(f, rng.normal(size=shape), rng.normal(size=shape))
+    assert f.inspect("fused").count("par.blocks") == 1
+    body = (
+        "for k in range(1, x.shape[2]):\n"
+        "    at = np.arange(x.shape[1]) + np.zeros(x.shape[:2])\n"
+        "    x[:, :, k] = x[:, :, k - 1] + y[:, :, k] * y[:, :, k - 1] + at"
+    )
+    check(function("x, y", "xy", body), rng.normal(size=(20, 30, 9)), rng.normal(size=(20, 30, 9)))
+
+
 STATEMENTS = [
     "x[{r}, k] = x[{r}, k - 1] * 0.5 + y[{s}, k]",
     "y[{r}, k] = x[{s}, k] - y[{r}, k - 1]",

@@ -121,6 +121,8 @@ struct Use {
     array: ValueId,
     /// None: the same for all rows.
     walk: Option<Walk>,
+    /// How the other axes of the space walk along it.
+    others: Vec<Walk>,
     /// Where the turns move along its last axis, so that neighbours in memory are of different turns.
     across: bool,
     /// Whether turns see different parts of it.
@@ -141,7 +143,7 @@ struct Plan {
     whole: BTreeSet<ValueId>,
     /// Values that the loop defines.
     inside: BTreeSet<ValueId>,
-    /// Whether everything that statements use has the sizes of the space.
+    /// Whether everything that statements use has the sizes of the space, and none asks where in it an element is.
     full: bool,
     /// Tenths of a nanosecond that a turn takes for an element.
     cost: u64,
@@ -200,6 +202,7 @@ impl Plan {
                     self.uses.push(Use {
                         array: data.operands[0],
                         walk: None,
+                        others: vec![],
                         across: false,
                         moves: true,
                         written: false,
@@ -232,17 +235,20 @@ impl Plan {
             Some(Op::Const { value: Const::Int(n) }) => Number::Known(*n as i64),
             _ => Number::Value(v),
         };
-        let walk = if self.walks(f, result) {
-            let axis = u32::try_from(*axes.first()?).ok()?;
+        let walk_along = |axis: &i32| {
+            let axis = u32::try_from(*axis).ok()?;
             let at = 1 + 2 * axis as usize;
+            Some(Walk { axis, start: number(data.operands[at]), step: number(data.operands[at + 1]) })
+        };
+        let (mut walk, mut others) = (None, vec![]);
+        if self.walks(f, result) {
+            walk = Some(walk_along(axes.first()?)?);
+            others = axes[1..].iter().filter_map(walk_along).collect();
             self.views.push(id);
             self.made.push(result);
-            Some(Walk { axis, start: number(data.operands[at]), step: number(data.operands[at + 1]) })
-        } else {
-            None
-        };
+        }
         let across = moving.contains(&last) && !axes.contains(&(last as i32));
-        self.uses.push(Use { array, walk, across, moves: !moving.is_empty(), written: false });
+        self.uses.push(Use { array, walk, others, across, moves: !moving.is_empty(), written: false });
         Some(())
     }
 
@@ -255,9 +261,13 @@ impl Plan {
     /// An elementwise op.
     fn statement(&mut self, f: &Func, id: OpId) -> Option<()> {
         let data = f.op(id);
-        let mut position = false;
-        f.walk_region(data.regions[0], &mut |op| position |= f.op(op).op == Op::NtPosition { dim: 0 });
-        if position || data.results.iter().any(|&v| canon::dims(f, v) != self.space) {
+        let (mut row, mut position) = (false, false);
+        f.walk_region(data.regions[0], &mut |op| {
+            row |= f.op(op).op == Op::NtPosition { dim: 0 };
+            position |= matches!(f.op(op).op, Op::NtPosition { .. });
+        });
+        self.full &= !position;
+        if row || data.results.iter().any(|&v| canon::dims(f, v) != self.space) {
             return None;
         }
         self.made.extend(&data.results);
@@ -277,11 +287,12 @@ impl Plan {
         }
         self.cost += 3;
         if !self.inside.contains(&v) {
-            let one = Walk { axis: 0, start: Number::Known(0), step: Number::Known(1) };
+            let whole = |axis: u32| Walk { axis, start: Number::Known(0), step: Number::Known(1) };
             if walks {
                 self.whole.insert(v);
             }
-            self.uses.push(Use { array: v, walk: walks.then_some(one), across: false, moves: false, written });
+            let (walk, others) = (walks.then(|| whole(0)), (1..self.space.len() as u32).map(whole).collect());
+            self.uses.push(Use { array: v, walk, others, across: false, moves: false, written });
             return Some(());
         }
         if written {
@@ -299,14 +310,32 @@ impl Plan {
 
     /// Whether no row that is written is another row of the same array elsewhere.
     fn is_apart(&self) -> bool {
-        let fixed = |n: Number| !matches!(n, Number::Value(v) if self.inside.contains(&v));
-        let written: BTreeSet<ValueId> = self.uses.iter().filter(|u| u.written).map(|u| u.array).collect();
+        let written = self.written();
         let apart = |array: &ValueId| {
             let mut walks = self.uses.iter().filter(|u| u.array == *array).map(|u| u.walk);
             let first = walks.next().flatten();
-            first.is_some_and(|w| fixed(w.start) && fixed(w.step)) && walks.all(|w| w == first)
+            first.is_some_and(|w| self.is_fixed(w)) && walks.all(|w| w == first)
         };
         !written.is_empty() && written.iter().all(apart)
+    }
+
+    /// Whether, if rows are apart, their elements are too.
+    fn elements_are_apart(&self) -> bool {
+        self.written().iter().all(|array| {
+            let mut others = self.uses.iter().filter(|u| u.array == *array).map(|u| &u.others);
+            let first = others.next();
+            first.is_some_and(|walks| walks.iter().all(|&w| self.is_fixed(w))) && others.all(|o| Some(o) == first)
+        })
+    }
+
+    fn written(&self) -> BTreeSet<ValueId> {
+        self.uses.iter().filter(|u| u.written).map(|u| u.array).collect()
+    }
+
+    /// Whether it is the same in every turn.
+    fn is_fixed(&self, walk: Walk) -> bool {
+        let fixed = |n: Number| !matches!(n, Number::Value(v) if self.inside.contains(&v));
+        fixed(walk.start) && fixed(walk.step)
     }
 
     // ---- the new form ------------------------------------------------------------------------
@@ -482,7 +511,8 @@ impl Plan {
     fn goes_alone(&self) -> bool {
         let across = self.uses.iter().filter(|u| u.across).count();
         let follows = |u: &Use| u.walk.is_some() && (u.across || !u.moves);
-        self.space.len() > 1 && across >= ACROSS && self.full && self.uses.iter().all(follows)
+        let possible = self.full && self.elements_are_apart();
+        self.space.len() > 1 && across >= ACROSS && possible && self.uses.iter().all(follows)
     }
 
     /// The part of a block of the arrays that statements use as they are.
