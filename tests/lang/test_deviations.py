@@ -384,6 +384,14 @@ def test_v23_new_shapes():
     assert [np.shares_memory(a, part) for part in ours] == [False, True, True]
     assert all(np.array_equal(x, y) for x, y in zip(ours, theirs))
 
+    @weft.njit
+    def more(a):
+        return a + 1
+
+    grid = np.arange(24).reshape(4, 6)
+    for a, alike in ((grid, True), (grid.T, True), (grid[::2], True), (grid[::2].T, False)):
+        assert np.array_equal(more(a), a + 1) and (more(a).strides == (a + 1).strides) == alike
+
 
 # spec: N3
 def test_v24_the_sign_of_a_nan():

@@ -831,6 +831,17 @@ FOUND = {
         """,
         ["n = 2"],
     ),
+    "a copy of a Fortran-ordered array in its own dtype": (
+        """
+        @njit
+        def f(a):
+            b = a.astype(np.uint8)
+            c = b.ravel()
+            c[2] = 0
+            return b
+        """,
+        ["a = np.asfortranarray(np.arange(8, dtype=np.uint8).reshape(4, 2))"],
+    ),
 }
 
 

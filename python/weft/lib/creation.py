@@ -25,7 +25,7 @@ def only_here(device, like):
 
 def check_order(order):
     if order != "C" and order != "F" and order != "A" and order != "K":
-        raise ValueError("order must be one of 'C', 'F', 'A', or 'K'")
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
 
 
 def order_like(a, order):
@@ -151,7 +151,9 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     only_here(device, like)
     if prim.is_array(a) and copy is not True:
         if dtype is None or prim.same_dtype(prim.dtype_of(a), dtype):
-            if order is None or order == "K" or order == "A" or a.ndim < 2 or prim.layout(a) == order:
+            if order is None or order == "K" or order == "A" or a.ndim == 0 or prim.layout(a) == order:
+                return a
+            if a.ndim == 1 and prim.layout(a) == "C":
                 return a
             return copied(a, order)
     return array(a, dtype, order="K" if order is None else order)
@@ -206,9 +208,7 @@ def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
     if casting != "unsafe":
         prim.refuse("astype(casting=…) is not supported yet", "leave it out: the cast is the plain one")
     if prim.is_array(a):
-        if not copy and prim.same_dtype(prim.dtype_of(a), dtype):
-            return a
-        return prim.array(a, dtype)
+        return array(a, dtype, order=order) if copy else asarray(a, dtype, order)
     return prim.as_dtype(a, dtype)
 
 
