@@ -831,6 +831,35 @@ FOUND = {
         """,
         ["n = 2"],
     ),
+    "two views of the same elements, one of which an inner function knows": (
+        """
+        @njit
+        def f(a):
+            b = a[1:]
+
+            def g(n):
+                return 0 if n <= 0 else g(n - 1) + b[0]
+
+            c = a[1:]
+            k = g(1)
+            return c, b, b, a, k, a + 1
+        """,
+        ["a = np.arange(4)"],
+    ),
+    "views of the same elements in lists": (
+        """
+        @njit
+        def f(a):
+            b = a[1:]
+            same = [b for _ in range(2)]
+            shown = [(a[1:], a[:2], i) for i in range(2)]
+            c = same[1]
+            again = [a[1:] for _ in range(2)]
+            again.append(again[0])
+            return [a[:1] for _ in range(3)], same, shown, c, again
+        """,
+        ["a = np.arange(4)"],
+    ),
     "a copy of a Fortran-ordered array in its own dtype": (
         """
         @njit

@@ -36,6 +36,7 @@ mod fancy;
 mod function;
 mod generic;
 mod growth;
+mod identity;
 mod index;
 mod join;
 mod library;
@@ -68,7 +69,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::attr::Const;
-use weft_ir::{Dim, Func, Module, Op, Place, RegionId, Site, Stage, TensorType, Type, ValueId};
+use weft_ir::{Dim, Func, Module, Place, RegionId, Site, Stage, TensorType, Type, ValueId};
 
 /// How the function is entered, which decides what its ops mean.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,24 +110,6 @@ pub enum Returns {
 }
 
 impl Returns {
-    /// Says which results are views that are no other result ([`views_apart`]). Consumes results.
-    fn name_views(&mut self, apart: &mut std::vec::IntoIter<bool>) {
-        match self {
-            Returns::Nothing | Returns::Const(_) => {}
-            Returns::Tuple(parts) => parts.iter_mut().for_each(|part| part.name_views(apart)),
-            Returns::Optional(inner) => {
-                apart.next();
-                inner.name_views(apart);
-            }
-            Returns::Text(_) | Returns::List(_) => drop(apart.next()),
-            Returns::One | Returns::View => {
-                if apart.next() == Some(true) {
-                    *self = Returns::View;
-                }
-            }
-        }
-    }
-
     /// Says which strings there are, when all are known.
     fn name_strings(&mut self, strings: &[String]) {
         match self {
@@ -136,27 +119,6 @@ impl Returns {
             Returns::Nothing | Returns::One | Returns::View | Returns::Const(_) => {}
         }
     }
-}
-
-/// By position among the results: whether every way out gives a view that goes nowhere else.
-fn views_apart(entry: &Func) -> Vec<bool> {
-    let mut ways: Vec<&[ValueId]> = vec![];
-    let (mut views, mut passed) = (HashSet::<ValueId>::new(), HashMap::<ValueId, u32>::new());
-    entry.walk(&mut |op| {
-        let data = entry.op(op);
-        match data.op {
-            Op::NtView { .. } | Op::NtReshape => views.extend(&data.results),
-            Op::Return => ways.push(&data.operands),
-            _ => {}
-        }
-        // Ops on whole arrays make something else of their operands.
-        if !data.op.name().starts_with("nt.") || matches!(data.op, Op::NtWeaken | Op::NtRefine { .. }) {
-            data.operands.iter().for_each(|&v| *passed.entry(v).or_default() += 1);
-        }
-    });
-    let apart = |v: &ValueId| views.contains(v) && passed.get(v) == Some(&1);
-    let count = ways.first().map_or(0, |way| way.len());
-    (0..count).map(|k| ways.iter().all(|way| way.get(k).is_some_and(apart))).collect()
 }
 
 /// What [`run`] makes.
@@ -236,7 +198,7 @@ pub fn run_with(
                 let assumed = infer.assumptions();
                 let strings = infer.found.strings;
                 returns.name_strings(&strings);
-                returns.name_views(&mut views_apart(&infer.out).into_iter());
+                returns.name_views(&mut identity::views_apart(&infer.out).into_iter());
                 lists.iter_mut().for_each(|(_, list): &mut (usize, Returns)| list.name_strings(&strings));
                 let texts = strings.iter().map(|s| weft_ir::show::escaped(s)).collect::<Vec<_>>().join(",");
                 for site in &mut infer.sites {
