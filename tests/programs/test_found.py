@@ -860,6 +860,16 @@ FOUND = {
         """,
         ["a = np.arange(4)"],
     ),
+    "an array whose size is found out after a way out that returns it": (
+        """
+        @njit
+        def f(a, items):
+            if a[0] > 1:
+                return items, a
+            a[-3:] *= a
+        """,
+        ["a = np.array([2.0, 3.0, 4.0, 5.0])\nitems = [1.0]", "a = np.array([1.0, 3.0, 4.0])\nitems = [1.0]"],
+    ),
     "a copy of a Fortran-ordered array in its own dtype": (
         """
         @njit

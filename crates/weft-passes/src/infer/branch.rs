@@ -78,8 +78,8 @@ impl Infer<'_> {
             })?);
         }
         for (region, values) in &live {
-            let exit =
-                super::exits::Pending { region: *region, level: self.level, number: 0, span, values: values.clone() };
+            let (values, refined) = (values.clone(), self.refined.clone());
+            let exit = super::exits::Pending { region: *region, level: self.level, number: 0, span, values, refined };
             self.settle(&exit, Leave::Yield, self.level, &forms)?;
         }
         let results = self.structured(Op::ScfIf, &[cond], &forms, &regions)?;

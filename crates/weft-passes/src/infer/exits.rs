@@ -7,6 +7,7 @@ use super::Infer;
 use super::abs::Abs;
 use super::branch::has_values;
 use super::join::Ty;
+use std::collections::HashMap;
 use weft_diag::{Diagnostic, Span};
 use weft_ir::{Op, RegionId, Type, ValueId};
 
@@ -21,6 +22,8 @@ pub(super) struct Pending {
     pub number: u32,
     pub span: Span,
     pub values: Vec<Abs>,
+    /// What was known of arrays there ([`Infer::refined`]): what was found out since is not visible in that region.
+    pub refined: HashMap<ValueId, ValueId>,
 }
 
 /// A loop or block that is being walked.
@@ -43,13 +46,28 @@ impl Infer<'_> {
     /// An exit from here with these values.
     pub(super) fn pending(&mut self, values: Vec<Abs>) -> Pending {
         self.exits += 1;
-        Pending { region: self.region, level: self.level, number: self.exits, span: self.span, values }
+        Pending {
+            region: self.region,
+            level: self.level,
+            number: self.exits,
+            span: self.span,
+            values,
+            refined: self.refined.clone(),
+        }
+    }
+
+    /// Goes on where an exit is.
+    pub(super) fn at_exit<R>(&mut self, exit: &Pending, go_on: impl FnOnce(&mut Self) -> R) -> R {
+        let refined = std::mem::replace(&mut self.refined, exit.refined.clone());
+        let result = self.inside(exit.region, go_on);
+        self.refined = refined;
+        result
     }
 
     /// Writes the terminator of an exit to a place of this level.
     pub(super) fn settle(&mut self, exit: &Pending, how: Leave, level: u32, types: &[Ty]) -> Result<(), Diagnostic> {
         let span = std::mem::replace(&mut self.span, exit.span);
-        let done = self.inside(exit.region, |s| -> Result<(), Diagnostic> {
+        let done = self.at_exit(exit, |s| -> Result<(), Diagnostic> {
             let mut values = vec![];
             for (a, ty) in exit.values.iter().zip(types) {
                 if let Err(d) = s.flatten(a, ty, &mut values) {
@@ -82,7 +100,7 @@ impl Infer<'_> {
     ) -> Result<Vec<Ty>, Diagnostic> {
         let mut joined = first;
         for exit in exits {
-            let here: Vec<Ty> = exit.values.iter().map(|a| self.ty_of(a)).collect();
+            let here: Vec<Ty> = self.at_exit(exit, |s| exit.values.iter().map(|a| s.ty_of(a)).collect());
             joined = Some(match joined {
                 None => here,
                 Some(so_far) => {

@@ -551,11 +551,11 @@ impl Infer<'_> {
         for k in breaks {
             let exit = self.frames.last().and_then(|f| f.targets.last()).map(|t| t.breaks[k].clone());
             if let Some(exit) = exit {
-                self.inside(exit.region, |s| s.put_cells(&sink.cells, &exit.values))?;
+                self.at_exit(&exit, |s| s.put_cells(&sink.cells, &exit.values))?;
             }
         }
         for exit in &mut continues {
-            self.inside(exit.region, |s| s.put_cells(&sink.cells, &exit.values))?;
+            self.at_exit(exit, |s| s.put_cells(&sink.cells, &exit.values))?;
             exit.values.clear();
         }
         let end = match end {
