@@ -104,6 +104,15 @@ class Watched(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         return self._call("_folded", node) if type(node.value) is int else node
 
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        # Where one of several values is chosen it is stored, and a constant too has 64 bits then.
+        self.generic_visit(node)
+        return self._call("_seen", node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        return self._call("_seen", node)
+
     def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
         return node
 

@@ -870,6 +870,17 @@ FOUND = {
         """,
         ["a = np.array([2.0, 3.0, 4.0, 5.0])\nitems = [1.0]", "a = np.array([1.0, 3.0, 4.0])\nitems = [1.0]"],
     ),
+    "a constant beyond 64 bits, chosen where a bool is below an int": (
+        """
+        @njit
+        def f(a):
+            yes = True
+            large = 4 + 9223372036854775807
+            a[None] = 7
+            return large if yes < 3 else yes
+        """,
+        ["a = np.arange(2)"],
+    ),
     "a copy of a Fortran-ordered array in its own dtype": (
         """
         @njit

@@ -46,23 +46,7 @@ struct Lines {
 /// The lines describe memory that may be read and written.
 pub(crate) unsafe extern "C" fn reduce(fold: u64, dtype: u64, lines: *const u64) {
     // SAFETY: words in the order of the fields, as lowering wrote them.
-    let lines = unsafe { lines.cast::<Lines>().read_unaligned() };
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions.
-        return unsafe { wide(fold, dtype, &lines) };
-    }
-    dispatch(fold, dtype, &lines);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn wide(fold: u64, dtype: u64, lines: &Lines) {
-    dispatch(fold, dtype, lines);
-}
-
-#[inline(always)]
-fn dispatch(fold: u64, dtype: u64, lines: &Lines) {
+    let lines = &unsafe { lines.cast::<Lines>().read_unaligned() };
     let (Some(&fold), Some(&dtype)) = (FOLDS.get(fold as usize), DType::ALL.get(dtype as usize)) else { return };
     match dtype {
         DType::Bool => match fold {
@@ -95,6 +79,11 @@ trait Item: Copy {
     const ONE: Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
+    /// A block of neighbours.
+    ///
+    /// # Safety
+    /// There are so many elements, at most a block.
+    unsafe fn block<C: Combine<Self>>(n: usize, data: *const Self) -> Self;
 }
 
 /// An element that is less or more than another.
@@ -113,6 +102,11 @@ macro_rules! integers {
             fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
             #[inline(always)]
             fn times(self, other: $t) -> $t { self.wrapping_mul(other) }
+            #[inline(always)]
+            unsafe fn block<C: Combine<$t>>(n: usize, data: *const $t) -> $t {
+                // SAFETY: the caller's.
+                unsafe { one_block::<$t, C, { PART / size_of::<$t>() }>(n, data) }
+            }
         }
         impl Ordered for $t {
             const LEAST: $t = <$t>::MIN;
@@ -131,6 +125,11 @@ macro_rules! floats {
             fn plus(self, other: $t) -> $t { self + other }
             #[inline(always)]
             fn times(self, other: $t) -> $t { self * other }
+            #[inline(always)]
+            unsafe fn block<C: Combine<$t>>(n: usize, data: *const $t) -> $t {
+                // SAFETY: the caller's.
+                unsafe { one_block::<$t, C, { PART / size_of::<$t>() }>(n, data) }
+            }
         }
         impl Ordered for $t {
             const LEAST: $t = <$t>::NEG_INFINITY;
@@ -158,6 +157,11 @@ macro_rules! complexes {
             #[inline(always)]
             fn times(self, other: Self) -> Self {
                 Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
+            }
+            #[inline(always)]
+            unsafe fn block<C: Combine<Complex<$t>>>(n: usize, data: *const Complex<$t>) -> Complex<$t> {
+                // SAFETY: the caller's.
+                unsafe { one_block::<Complex<$t>, C, { PART / size_of::<Complex<$t>>() }>(n, data) }
             }
         }
         // NumPy's order: by real, then by imaginary part; nothing is beside a nan in either.
@@ -244,7 +248,6 @@ impl Combine<u8> for And {
     }
 }
 
-#[inline(always)]
 fn ordered<T: Ordered>(fold: Fold, lines: &Lines) {
     match fold {
         Fold::Sum => run::<T, Sum>(lines),
@@ -257,9 +260,23 @@ fn ordered<T: Ordered>(fold: Fold, lines: &Lines) {
     }
 }
 
+fn run<T: Item, C: Combine<T>>(l: &Lines) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { wide::<T, C>(l) };
+    }
+    all::<T, C>(l);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide<T: Item, C: Combine<T>>(l: &Lines) {
+    all::<T, C>(l);
+}
+
 #[inline(always)]
-fn run<T: Copy, C: Combine<T>>(l: &Lines) {
-    let item = size_of::<T>() as isize;
+fn all<T: Item, C: Combine<T>>(l: &Lines) {
     if l.n == 0 {
         return fill(l, C::EMPTY);
     }
@@ -269,11 +286,7 @@ fn run<T: Copy, C: Combine<T>>(l: &Lines) {
     for k in 0..l.m as isize {
         // SAFETY: the lines describe memory that may be read and written.
         unsafe {
-            let data = l.data.offset(k * l.in_step);
-            let v = match l.stride == item {
-                true => along::<T, C>(l.n, &|i| data.cast::<T>().add(i)),
-                false => along::<T, C>(l.n, &|i| data.offset(i as isize * l.stride).cast::<T>()),
-            };
+            let v = along::<T, C>(l.n, l.data.offset(k * l.in_step), l.stride);
             l.out.offset(k * l.out_step).cast::<T>().write_unaligned(v);
         }
     }
@@ -287,76 +300,94 @@ fn fill<T: Copy>(l: &Lines, v: T) {
     }
 }
 
-/// One reduction along its axis. `at` says where an element is.
+/// One reduction along its axis, of elements so many bytes apart.
 #[inline(always)]
-unsafe fn along<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *const T) -> T {
+unsafe fn along<T: Item, C: Combine<T>>(n: usize, data: *const u8, stride: isize) -> T {
     let size = block(size_of::<T>());
-    if n <= size {
-        // SAFETY: the caller's memory.
-        return unsafe { one_block::<T, C>(n, at) };
+    // SAFETY: the caller's memory, and elements of vectors.
+    unsafe {
+        let neighbours = stride == size_of::<T>() as isize && data.cast::<T>().is_aligned();
+        if n <= size && neighbours {
+            return T::block::<C>(n, data.cast());
+        }
+        // Elements that lie apart are brought together first.
+        let mut together: Vec<T> = Vec::with_capacity(if neighbours { 0 } else { size.min(n) });
+        let mut result = |b: usize| {
+            let (count, first) = (size.min(n - b * size), data.offset((b * size) as isize * stride));
+            if neighbours {
+                return T::block::<C>(count, first.cast());
+            }
+            together.clear();
+            together.extend((0..count as isize).map(|i| first.offset(i * stride).cast::<T>().read_unaligned()));
+            T::block::<C>(count, together.as_ptr())
+        };
+        let mut results: Vec<T> = (0..n.div_ceil(size)).map(&mut result).collect();
+        while results.len() > 1 {
+            results = results.chunks(size).map(|part| T::block::<C>(part.len(), part.as_ptr())).collect();
+        }
+        results[0]
     }
-    let blocks = n.div_ceil(size);
-    // SAFETY: the caller's memory.
-    let result = |b: usize| unsafe { one_block::<T, C>(size.min(n - b * size), &|i| at(b * size + i)) };
-    let mut results: Vec<T> = (0..blocks).map(result).collect();
-    while results.len() > 1 {
-        // SAFETY: elements of the vector.
-        let fold = |part: &[T]| unsafe { one_block::<T, C>(part.len(), &|i| &part[i] as *const T) };
-        results = results.chunks(size).map(fold).collect();
-    }
-    results[0]
 }
 
-/// Elements of a short line, at most the fewest lanes.
-const SHORT: usize = 8;
-/// Most lanes: those of one byte.
-const LANES: usize = 512;
+/// Bytes of the lanes that go together: a vector or two.
+const PART: usize = 64;
+/// How many such parts there are.
+const PARTS: usize = 8;
+
+/// A block of neighbours, whose lanes go together `P` at a time.
+#[inline(always)]
+unsafe fn one_block<T: Item, C: Combine<T>, const P: usize>(n: usize, data: *const T) -> T {
+    // SAFETY: the caller's memory. Lanes without an element change nothing: a short line needs few.
+    unsafe { if n <= P { in_lanes::<T, C, P, 1>(n, data) } else { in_lanes::<T, C, P, PARTS>(n, data) } }
+}
 
 #[inline(always)]
-unsafe fn one_block<T: Copy, C: Combine<T>>(n: usize, at: &impl Fn(usize) -> *const T) -> T {
-    let lanes = LANES / size_of::<T>();
-    if n <= SHORT {
-        // Lanes without an element change nothing.
-        let mut acc = [C::IDENTITY; SHORT];
-        for (i, a) in acc[..n].iter_mut().enumerate() {
-            // SAFETY: one of the `n` elements.
-            *a = C::fold(*a, unsafe { at(i).read_unaligned() });
-        }
-        return halves::<T, C>(&mut acc, SHORT);
-    }
+unsafe fn in_lanes<T: Item, C: Combine<T>, const P: usize, const PARTS: usize>(n: usize, data: *const T) -> T {
+    let mut acc = [[C::IDENTITY; P]; PARTS];
+    let rows = n / (P * PARTS);
     // As many accumulators at a time as registers hold.
-    let group = lanes / 2;
-    let mut acc = [C::IDENTITY; LANES];
-    let rows = n / lanes;
-    for part in 0..2 {
-        let acc = &mut acc[part * group..(part + 1) * group];
+    let group = PARTS.div_ceil(2);
+    for first in (0..PARTS).step_by(group) {
         for row in 0..rows {
-            let first = row * lanes + part * group;
-            for (k, a) in acc.iter_mut().enumerate() {
-                // SAFETY: one of the `n` elements.
-                *a = C::fold(*a, unsafe { at(first + k).read_unaligned() });
+            for (k, a) in acc[first..first + group].iter_mut().enumerate() {
+                // SAFETY: some of the `n` elements.
+                fold_part::<T, C, P>(a, unsafe { &*data.add((row * PARTS + first + k) * P).cast::<[T; P]>() });
             }
         }
     }
-    for (k, a) in acc.iter_mut().take(n - rows * lanes).enumerate() {
-        // SAFETY: one of the `n` elements.
-        *a = C::fold(*a, unsafe { at(rows * lanes + k).read_unaligned() });
+    let done = rows * P * PARTS;
+    let rest = n - done;
+    for (k, a) in acc.iter_mut().enumerate().take(rest / P) {
+        // SAFETY: some of the `n` elements.
+        fold_part::<T, C, P>(a, unsafe { &*data.add(done + k * P).cast::<[T; P]>() });
     }
-    halves::<T, C>(&mut acc, lanes)
-}
-
-/// Lanes, folded by halves.
-#[inline(always)]
-fn halves<T: Copy, C: Combine<T>>(acc: &mut [T], lanes: usize) -> T {
-    let mut half = lanes / 2;
+    for k in rest / P * P..rest {
+        let a = &mut acc[k / P][k % P];
+        // SAFETY: one of the `n` elements.
+        *a = C::fold(*a, unsafe { *data.add(done + k) });
+    }
+    let mut half = PARTS / 2;
     while half > 0 {
         let (low, high) = acc.split_at_mut(half);
-        for (a, b) in low.iter_mut().zip(&high[..half]) {
-            *a = C::fold(*a, *b);
+        low.iter_mut().zip(high).for_each(|(a, b)| fold_part::<T, C, P>(a, b));
+        half /= 2;
+    }
+    let last = &mut acc[0];
+    let mut half = P / 2;
+    while half > 0 {
+        for k in 0..half {
+            last[k] = C::fold(last[k], last[k + half]);
         }
         half /= 2;
     }
-    acc[0]
+    last[0]
+}
+
+#[inline(always)]
+fn fold_part<T: Copy, C: Combine<T>, const P: usize>(a: &mut [T; P], b: &[T; P]) {
+    for k in 0..P {
+        a[k] = C::fold(a[k], b[k]);
+    }
 }
 
 /// Neighbouring reductions at a time, where the elements of one are apart.
@@ -416,7 +447,6 @@ unsafe fn runs<T: Copy, C: Combine<T>>(
 }
 
 /// Position of the first best element; not a number is best.
-#[inline(always)]
 #[allow(clippy::eq_op)]
 fn positions<T: Ordered>(l: &Lines, better: impl Fn(T, T) -> bool) {
     for k in 0..l.m as isize {

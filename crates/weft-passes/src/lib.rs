@@ -31,6 +31,7 @@ pub mod py;
 mod races;
 mod rebuild;
 pub mod report;
+mod rows;
 mod sizes;
 
 use weft_ir::Place;

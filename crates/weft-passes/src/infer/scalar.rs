@@ -548,6 +548,8 @@ fn fold_compare(is: CmpOp, x: &Const, y: &Const) -> Option<bool> {
         (Const::Int(x), Const::Int(y)) => x.partial_cmp(y),
         (Const::Float(x), Const::Float(y)) => x.partial_cmp(y),
         (Const::Bool(x), Const::Bool(y)) => x.partial_cmp(y),
+        (Const::Bool(x), Const::Int(y)) => i128::from(*x).partial_cmp(y),
+        (Const::Int(x), Const::Bool(y)) => x.partial_cmp(&i128::from(*y)),
         (Const::Str(x), Const::Str(y)) => x.partial_cmp(y),
         _ => return None,
     };
