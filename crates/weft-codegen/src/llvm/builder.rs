@@ -75,6 +75,12 @@ impl<'c> Builder<'c> {
         Value(unsafe { LLVMConstInt(ty.0, value, 0) })
     }
 
+    /// Whether a value is the same wherever it is used.
+    pub(crate) fn is_constant(&self, v: Value) -> bool {
+        // SAFETY: a value of this context.
+        unsafe { LLVMIsConstant(v.0) != 0 }
+    }
+
     /// `i64`.
     pub(crate) fn i64(&self, value: u64) -> Value {
         self.int(self.context.int(64), value)

@@ -55,13 +55,19 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// The chunk function of a parallel loop, and the words of what it captured.
     fn chunk(&mut self, data: &OpData) -> Result<(Value, Value)> {
         let region = data.regions[0];
-        let captured = self.captured(region, &data.operands);
-        let mut words = vec![];
-        for &v in &captured {
-            words.extend(types::to_words(&self.b, self.func.ty(v), self.value(v)?, data.span)?);
+        // What is known here is known there too: a step of 8 bytes that is loaded is no longer one to neighbours.
+        let (mut captured, mut known, mut words) = (vec![], vec![], vec![]);
+        for v in self.captured(region, &data.operands) {
+            let value = self.value(v)?;
+            if self.b.is_constant(value) {
+                known.push((v, value));
+            } else {
+                captured.push(v);
+                words.extend(types::to_words(&self.b, self.func.ty(v), value, data.span)?);
+            }
         }
         let env = self.words(&words);
-        Ok((self.write_chunk(data, region, &captured)?, env))
+        Ok((self.write_chunk(data, region, &captured, &known)?, env))
     }
 
     fn product(&self, sizes: &[Value]) -> Value {
@@ -100,7 +106,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Writes `u32 chunk(ctx, env, lo, hi)` and gives its address.
-    fn write_chunk(&self, data: &OpData, region: RegionId, captured: &[ValueId]) -> Result<Value> {
+    fn write_chunk(
+        &self,
+        data: &OpData,
+        region: RegionId,
+        captured: &[ValueId],
+        known: &[(ValueId, Value)],
+    ) -> Result<Value> {
         let (unit, cx) = (self.unit, self.b.context);
         let (ptr, word) = (cx.ptr(0), cx.int(64));
         let name = format!("weft.chunk.{}", unit.module.functions().len());
@@ -114,6 +126,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let frame = Frame::Chunk { ctx, fail, iteration: b.i64(0) };
         let mut this = Lowering::new(unit, self.func, b, frame);
         this.span = data.span;
+        known.iter().for_each(|&(id, v)| this.bind(id, v));
         let mut at = 0;
         for &id in captured {
             let slot = this.b.bytes_past(env, 8 * at);
