@@ -97,8 +97,10 @@ pub struct RuntimeTable {
     pub alloc: unsafe extern "C" fn(ctx: *mut CallCtx, place: u32, bytes: u64, out: *mut [u64; 2]) -> u32,
     /// Drops one count of an owner.
     pub release: unsafe extern "C" fn(ctx: *mut CallCtx, owner: u64),
-    /// Runs `body` over `0..n` in chunks, inline when that is cheaper. `cost`: nanoseconds of one item.
+    /// Runs `body` over `0..n` in chunks, inline when that is cheaper. `cost`: nanoseconds of one item; items take the same time.
     pub par_for: unsafe extern "C" fn(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32,
+    /// The same for items of which some may take longer.
+    pub par_blocks: unsafe extern "C" fn(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32,
     /// Launches kernel `site` (its position among the module's kernels) over `sizes`, with the packed arguments of
     /// [`crate::KernelInfo::fields`]. If the kernel may raise, the last field is left 0 for the error buffer's address.
     pub launch: unsafe extern "C" fn(
@@ -156,7 +158,7 @@ pub struct ListHeader {
 
 impl RuntimeTable {
     /// Version of everything in this module.
-    pub const VERSION: u32 = 5;
+    pub const VERSION: u32 = 6;
 }
 
 impl std::fmt::Debug for RuntimeTable {

@@ -14,5 +14,5 @@ pub(crate) fn each(ctx: *mut CallCtx, n: usize, cost: u32, work: &(dyn Fn(usize)
         return (0..n).for_each(work);
     }
     // SAFETY: the context of a running call; the chunks end before this returns, and none raises.
-    unsafe { ((*(*ctx).rt).par_for)(ctx, chunk, (&raw const work).cast(), n as u64, cost) };
+    unsafe { ((*(*ctx).rt).par_blocks)(ctx, chunk, (&raw const work).cast(), n as u64, cost) };
 }

@@ -19,7 +19,7 @@ use crate::handed::{Handed, Spare};
 use crate::interrupt;
 use crate::launch::{self, Outcome};
 use crate::list;
-use crate::parallel;
+use crate::parallel::{self, Items};
 use crate::queue::Queue;
 use crate::transfers::{Mode, Residency, Wanted};
 use weft_ir::ExcClass;
@@ -449,11 +449,21 @@ unsafe extern "C" fn retain(ctx: *mut CallCtx, owner: u64) {
 }
 
 unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { in_parallel(ctx, body, env, Items { n, cost, even: true }) }
+}
+
+unsafe extern "C" fn par_blocks(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { in_parallel(ctx, body, env, Items { n, cost, even: false }) }
+}
+
+unsafe fn in_parallel(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items) -> u32 {
     let mut status = 0;
     // SAFETY: compiled code passes its context and a loop body with what it captured.
     let failed = unsafe {
         guard(ctx, |call| {
-            status = parallel::par_for(ctx, body, env, n, cost, call.executable.name());
+            status = parallel::run(ctx, body, env, items, call.executable.name());
             Ok(())
         })
     };
@@ -567,6 +577,7 @@ pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     alloc,
     release,
     par_for,
+    par_blocks,
     launch,
     need,
     retain,

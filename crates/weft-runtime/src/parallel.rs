@@ -21,8 +21,11 @@ pub const PARALLEL_FROM: u64 = 20_000;
 /// Least work of a chunk in nanoseconds.
 const CHUNK: u64 = 5_000;
 
-/// Chunks per thread, so that an uneven region still ends evenly.
+/// Most chunks per thread, so that a region still ends evenly if some items, or the other threads, take longer.
 const CHUNKS_PER_THREAD: u64 = 4;
+
+/// Least work of the chunks of even items, where there is more than one for each thread.
+const EVEN_CHUNK: u64 = 100_000;
 
 /// Chunks of many iterations are a multiple of this many: their borders lie on cache lines.
 const BLOCK: u64 = 64;
@@ -37,23 +40,40 @@ pub fn num_threads() -> usize {
     pool::num_threads()
 }
 
-/// Iterations per chunk; `n` when the caller should run them all.
-fn chunk_size(n: u64, cost: u32, threads: u64) -> u64 {
-    let work = n.saturating_mul(u64::from(cost.max(1)));
-    if work < PARALLEL_FROM || threads < 2 || n < 2 {
-        return n;
-    }
-    let chunks = (threads * CHUNKS_PER_THREAD).min(work / CHUNK).max(1);
-    let size = n.div_ceil(chunks);
-    if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
+/// What a region goes through.
+#[derive(Clone, Copy)]
+pub(crate) struct Items {
+    pub n: u64,
+    /// Estimated nanoseconds of one; 0 keeps the region on the caller's thread.
+    pub cost: u32,
+    /// All take the same time.
+    pub even: bool,
 }
 
-/// Runs `body` over `0..n`, on this thread if `cost` is 0. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
+impl Items {
+    fn work(self) -> u64 {
+        self.n.saturating_mul(u64::from(self.cost.max(1)))
+    }
+
+    /// Items per chunk; all of them when the caller should run them.
+    fn per_chunk(self, threads: u64) -> u64 {
+        let (n, work) = (self.n, self.work());
+        if work < PARALLEL_FROM || threads < 2 || n < 2 {
+            return n;
+        }
+        let least = if self.even { EVEN_CHUNK } else { CHUNK };
+        let per_thread = (work / least / threads).clamp(1, CHUNKS_PER_THREAD);
+        let size = n.div_ceil((threads * per_thread).min(work / CHUNK).max(1));
+        if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
+    }
+}
+
+/// Runs `body` over all items. Returns 0, or 1 with the exception of the lowest raising iteration in `ctx`.
 ///
 /// # Safety
 /// `ctx` is the call's, and `body` and `env` belong together.
-pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32, name: &str) -> u32 {
-    if n == 0 {
+pub(crate) unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items, name: &str) -> u32 {
+    if items.n == 0 {
         return 0;
     }
     let watch = trace::stopwatch();
@@ -63,9 +83,9 @@ pub(crate) unsafe fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     let team = queue.and_then(|q| q.device().team());
     // SAFETY: passed on to the caller.
     let status = unsafe {
-        match call.is_serial() || cost == 0 {
-            true => body(ctx, env, 0, n),
-            false => run(ctx, body, env, n, cost, team),
+        match call.is_serial() || items.cost == 0 {
+            true => body(ctx, env, 0, items.n),
+            false => in_chunks(ctx, body, env, items, team),
         }
     };
     watch.record(Kind::Launch, || trace::item(name, queue.map_or("native:cpu:0", |q| q.filter()), 0));
@@ -91,8 +111,9 @@ pub(crate) unsafe fn zero(ctx: *mut CallCtx, address: *mut u8, bytes: u64, name:
         0
     }
     let env = [address as u64, bytes];
+    let items = Items { n: bytes.div_ceil(PAGE), cost: PAGE_COST, even: true };
     // SAFETY: passed on to the caller; the chunks end before `env` goes.
-    unsafe { par_for(ctx, pages, env.as_ptr(), bytes.div_ceil(PAGE), PAGE_COST, name) };
+    unsafe { run(ctx, pages, env.as_ptr(), items, name) };
 }
 
 /// The parts of a call that every chunk sees.
@@ -121,10 +142,11 @@ impl Shared {
     }
 }
 
-unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, n: u64, cost: u32, team: Option<&pool::Team>) -> u32 {
-    let size = chunk_size(n, cost, team.map_or_else(num_threads, pool::Team::num_threads) as u64);
+unsafe fn in_chunks(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items, team: Option<&pool::Team>) -> u32 {
+    let n = items.n;
+    let size = items.per_chunk(team.map_or_else(num_threads, pool::Team::num_threads) as u64);
     // A region of some size is brought to the team's cores even if they are one.
-    let inline = size >= n && (team.is_none() || n.saturating_mul(u64::from(cost.max(1))) < PARALLEL_FROM);
+    let inline = size >= n && (team.is_none() || items.work() < PARALLEL_FROM);
     if inline {
         // SAFETY: passed on to the caller.
         return unsafe { body(ctx, env, 0, n) };
@@ -171,13 +193,18 @@ mod tests {
 
     #[test]
     fn small_regions_are_one_chunk_and_large_ones_are_cut_evenly() {
-        assert_eq!(chunk_size(1000, 1, 8), 1000);
-        assert_eq!(chunk_size(1 << 20, 1, 1), 1 << 20);
-        assert_eq!(chunk_size(1 << 20, 1, 2), (1 << 20) / 8);
-        // Few dear iterations: one each.
-        assert_eq!(chunk_size(8, 1_000_000, 4), 1);
-        // Many cheap ones: no chunk under five microseconds.
-        assert_eq!(chunk_size(30_000, 1, 64), 5056);
-        assert_eq!(chunk_size(u64::MAX, u32::MAX, 2) % BLOCK, 0);
+        let size = |n, cost, threads, even| Items { n, cost, even }.per_chunk(threads);
+        for even in [false, true] {
+            assert_eq!(size(1000, 1, 8, even), 1000);
+            assert_eq!(size(1 << 20, 1, 1, even), 1 << 20);
+            assert_eq!(size(1 << 20, 1, 2, even), (1 << 20) / 8);
+            // Few dear iterations: one each.
+            assert_eq!(size(8, 1_000_000, 4, even), 1);
+            // Many cheap ones: no chunk under five microseconds.
+            assert_eq!(size(30_000, 1, 64, even), 5056);
+            assert_eq!(size(u64::MAX, u32::MAX, 2, even) % BLOCK, 0);
+        }
+        // Short regions of even items have one chunk for each thread.
+        assert_eq!([size(60_000, 1, 2, true), size(60_000, 1, 2, false)], [30_016, 7_552]);
     }
 }

@@ -49,7 +49,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let (chunk, env) = self.chunk(data)?;
         let cost = self.row_cost(turns, cost);
-        self.runtime_try(offset_of!(RuntimeTable, par_for), &[chunk, env, blocks, cost], data.span)
+        self.runtime_try(offset_of!(RuntimeTable, par_blocks), &[chunk, env, blocks, cost], data.span)
     }
 
     /// The chunk function of a parallel loop, and the words of what it captured.

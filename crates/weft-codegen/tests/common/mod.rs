@@ -127,6 +127,7 @@ static TABLE: RuntimeTable = RuntimeTable {
     alloc,
     release,
     par_for,
+    par_blocks: par_for,
     launch,
     need,
     retain,

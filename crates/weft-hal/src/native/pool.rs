@@ -2,7 +2,7 @@
 //! no two of them ever oversubscribe the machine. A sub-device has a [`Team`]: the same thing on some of the cores.
 //!
 //! A region is one call of [`run_chunks`]. The caller puts it into a free slot, wakes sleeping workers and works itself;
-//! all of them claim chunk numbers from one counter until none is left. Several threads may have regions at once, each
+//! all of them claim chunk numbers, each from its own range first, until none is left. Several threads may have regions at once, each
 //! in its own slot; a thread that finds no free slot, or is inside a region already, runs its chunks alone.
 //!
 //! - The pool has [`num_threads`] threads, the caller's included: `WEFT_NUM_THREADS`, or else the cores that affinity and
@@ -218,7 +218,7 @@ impl Pool {
             futex::wake(&self.epoch, helpers as u32);
         }
         IN_REGION.set(true);
-        slot.work();
+        slot.work(0);
         IN_REGION.set(false);
         if let Some(panic) = slot.finish() {
             resume_unwind(panic);
@@ -230,9 +230,10 @@ impl Pool {
         let _one_at_a_time = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
         with_signals_blocked(|| {
             while self.workers.load(Ordering::Relaxed) < wanted {
-                let name = format!("{}-{}", self.name, self.workers.load(Ordering::Relaxed) + 1);
+                let number = self.workers.load(Ordering::Relaxed) + 1;
+                let name = format!("{}-{number}", self.name);
                 let thread = std::thread::Builder::new().name(name).stack_size(STACK);
-                match thread.spawn(|| self.worker()) {
+                match thread.spawn(move || self.worker(number)) {
                     Ok(_) => self.workers.fetch_add(1, Ordering::Relaxed),
                     // Fewer workers are slower, not wrong.
                     Err(_) => break,
@@ -241,7 +242,7 @@ impl Pool {
         });
     }
 
-    fn worker(&'static self) {
+    fn worker(&'static self, number: usize) {
         IN_REGION.set(true);
         if !self.cores.is_empty() {
             confine(&self.cores);
@@ -251,7 +252,7 @@ impl Pool {
             let mut worked = false;
             for slot in &self.slots {
                 if slot.join() {
-                    worked |= slot.work();
+                    worked |= slot.work(number);
                     slot.leave();
                 }
             }

@@ -1,5 +1,8 @@
-//! One parallel region: a function, a counter of chunks, and who is working on it, in a slot that is used again and
+//! One parallel region: a function, counters of chunks, and who is working on it, in a slot that is used again and
 //! again.
+//!
+//! The chunks are cut into one range for each thread. A thread begins with its own range, which is the same in every region
+//! of so many chunks: what it wrote in the one before is still in its cache. Then it helps with the others.
 //!
 //! The state word holds, from the low end: how many workers are inside, how many may be, and three flags.
 //!
@@ -32,11 +35,18 @@ const SLEEPING: u32 = 1 << 26;
 
 type Panic = Box<dyn Any + Send>;
 
+/// Most ranges that chunks are cut into.
+const RANGES: usize = 32;
+
+/// The next chunk of a range, on a cache line of its own.
+#[repr(align(64))]
+struct Next(AtomicUsize);
+
 /// A place for one region. Aligned so that neighbours share no cache line.
 #[repr(align(128))]
 pub(super) struct Slot {
     state: AtomicU32,
-    next: AtomicUsize,
+    next: [Next; RANGES],
     job: UnsafeCell<Job>,
     panic: Mutex<Option<Panic>>,
 }
@@ -45,6 +55,14 @@ pub(super) struct Slot {
 struct Job {
     f: &'static (dyn Fn(usize) + Sync),
     chunks: usize,
+    ranges: usize,
+}
+
+impl Job {
+    /// Where a range begins, and the one before it ends.
+    fn start(&self, range: usize) -> usize {
+        self.chunks * range / self.ranges
+    }
 }
 
 // SAFETY: the invariants above order all accesses to `job`; the rest is Sync by itself.
@@ -54,8 +72,8 @@ impl Slot {
     pub(super) const fn new() -> Self {
         Self {
             state: AtomicU32::new(0),
-            next: AtomicUsize::new(0),
-            job: UnsafeCell::new(Job { f: &|_| (), chunks: 0 }),
+            next: [const { Next(AtomicUsize::new(0)) }; RANGES],
+            job: UnsafeCell::new(Job { f: &|_| (), chunks: 0, ranges: 1 }),
             panic: Mutex::new(None),
         }
     }
@@ -72,9 +90,12 @@ impl Slot {
     pub(super) unsafe fn open(&self, helpers: u32, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
         // SAFETY: only the lifetime changes, and the caller vouches for it.
         let f: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(f) };
+        let job = Job { f, chunks, ranges: (helpers as usize + 1).min(RANGES) };
         // SAFETY: claimed and not active, so nobody else reads or writes the job.
-        unsafe { *self.job.get() = Job { f, chunks } };
-        self.next.store(0, Ordering::Relaxed);
+        unsafe { *self.job.get() = job };
+        for (range, next) in self.next[..job.ranges].iter().enumerate() {
+            next.0.store(job.start(range), Ordering::Relaxed);
+        }
         self.state.store(CLAIMED | ACTIVE | (helpers << LIMIT_SHIFT), Ordering::Release);
     }
 
@@ -95,22 +116,27 @@ impl Slot {
         }
     }
 
-    /// Runs chunks until none is left; for the claiming thread and for workers inside. Returns whether it ran any.
-    pub(super) fn work(&self) -> bool {
+    /// Runs chunks until none is left, those of the `thread`'s own range first; for the claiming thread, which is thread 0,
+    /// and for workers inside. Returns whether it ran any.
+    pub(super) fn work(&self, thread: usize) -> bool {
         // SAFETY: the job is not written while the slot is active or somebody is inside.
-        let Job { f, chunks } = unsafe { *self.job.get() };
+        let job = unsafe { *self.job.get() };
         let mut worked = false;
-        loop {
-            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
-            if chunk >= chunks {
-                return worked;
-            }
-            worked = true;
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(chunk))) {
-                self.next.store(chunks, Ordering::Relaxed);
-                self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+        for range in (0..job.ranges).map(|k| (thread + k) % job.ranges) {
+            let (next, end) = (&self.next[range].0, job.start(range + 1));
+            loop {
+                let chunk = next.fetch_add(1, Ordering::Relaxed);
+                if chunk >= end {
+                    break;
+                }
+                worked = true;
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (job.f)(chunk))) {
+                    self.next.iter().for_each(|next| next.0.store(job.chunks, Ordering::Relaxed));
+                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+                }
             }
         }
+        worked
     }
 
     /// Waits for the workers inside, frees the slot, and returns what a chunk threw. For the claiming thread.

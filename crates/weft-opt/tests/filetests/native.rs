@@ -50,6 +50,7 @@ impl Backend for Native {
             alloc,
             release,
             par_for,
+            par_blocks: par_for,
             launch,
             need,
             retain,
