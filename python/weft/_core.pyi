@@ -410,7 +410,7 @@ class Dispatcher:
         parallel: Any,
         nogil: bool | None,
         boundscheck: bool | None,
-        wraps_debug: tuple[bool, bool],
+        modes: tuple[bool, bool, int],
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _enable_vectorcall(self) -> None: ...
@@ -442,7 +442,7 @@ class Kernel:
         parallel: Any,
         nogil: bool | None,
         boundscheck: bool | None,
-        wraps_debug: tuple[bool, bool],
+        modes: tuple[bool, bool, int],
     ) -> None: ...
     def __getitem__(self, index: Any) -> Launcher: ...
     @property

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Every option with the values that mean something today. Numba's `nopython` is what njit always does.
 _OPTIONS: dict[str, tuple[Any, ...]] = {
     "parallel": ("auto", True, False),
-    "fastmath": (False,),
+    "fastmath": (False, True),
     "boundscheck": (True, False, None),
     "overflow": ("raise", "wrap"),
     "nogil": (None, True, False),
@@ -36,9 +36,30 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
 
 # Values that SPEC names and that are not compiled yet: refused, since ignoring them would change results.
 _LATER: dict[str, tuple[Any, ...]] = {
-    "fastmath": (True,),
     "error_model": ("numpy",),
 }
+
+
+# What `fastmath` allows, from the lowest bit.
+_LIBERTIES = ("reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn")
+
+
+def _fast(fastmath: Any) -> int:
+    """What float arithmetic may do, as bits."""
+    if isinstance(fastmath, bool):
+        return 2 ** len(_LIBERTIES) - 1 if fastmath else 0
+    if isinstance(fastmath, dict):
+        unknown = fastmath.keys() - {*_LIBERTIES, "fast"}
+        chosen = {name for name, on in fastmath.items() if on}
+    elif isinstance(fastmath, set | frozenset):
+        unknown = fastmath - {*_LIBERTIES, "fast"}
+        chosen = {*fastmath}
+    else:
+        raise TypeError(f"fastmath is True, False, a set or a dict of {', '.join(_LIBERTIES)}, not {fastmath!r}")
+    if unknown:
+        names = ", ".join(sorted(map(repr, unknown)))
+        raise ValueError(f"fastmath has no {names}: it is True, False, or some of {', '.join(_LIBERTIES)}")
+    return _fast(True) if "fast" in chosen else sum(1 << _LIBERTIES.index(name) for name in chosen)
 
 
 def _same(value: Any, choice: Any) -> bool:
@@ -53,6 +74,9 @@ def _check_options(decorator: str, options: dict[str, Any]) -> None:
             if name in ("device", "target", "queue"):
                 hint = ": the place is chosen by the arguments, or by `with weft.device_context(...)` around the call"
             raise TypeError(f"{decorator} has no option {name!r}{hint}")
+        if name == "fastmath":
+            _fast(value)
+            continue
         later = name == "debug" and value is True and decorator == "weft.kernel"
         if any(_same(value, choice) for choice in _OPTIONS[name]) and not later:
             continue
@@ -87,8 +111,8 @@ def _make(cls: Any, decorator: str, function: Any, source: str | None, options: 
     plain = _function(decorator, function)
     parameters = _parameters(plain)
     chosen = (options.get("parallel", "auto"), options.get("nogil"), options.get("boundscheck"))
-    wraps_debug = (options.get("overflow") == "wrap", options.get("debug", False))
-    made = cls(plain, _source.capture(plain, source), parameters, *chosen, wraps_debug)
+    modes = (options.get("overflow") == "wrap", options.get("debug", False), _fast(options.get("fastmath", False)))
+    made = cls(plain, _source.capture(plain, source), parameters, *chosen, modes)
     if isinstance(made, _core.Dispatcher):
         made._enable_vectorcall()
     return functools.update_wrapper(made, plain)
@@ -150,8 +174,9 @@ def njit(function: Any = None, /, *, source: str | None = None, **options: Any) 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
     has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`) or a list of them is compiled for at once.
     Options: `parallel="auto"`, `boundscheck=True`, `overflow="raise"` (or `"wrap"`: ints wrap at 64 bits, here and in
-    what is called), `nogil=None`, `cache=True`, `inline`, `debug=False` (`True`: stores that a `prange` takes not to
-    meet are checked).
+    what is called), `fastmath=False` (or `True`, or some of LLVM's flags, as in `{"reassoc", "contract"}`: float
+    arithmetic need not be exact), `nogil=None`, `cache=True`, `inline`, `debug=False` (`True`: stores that a `prange`
+    takes not to meet are checked).
     """
     _check_options("weft.njit", options)
     if function is None:

@@ -183,7 +183,7 @@ def test_options_are_checked():
     with pytest.raises(TypeError, match="one of 'auto', True, False"):
         weft.njit(parallel="yes")
     with pytest.raises(weft.UnsupportedError, match="not supported yet"):
-        weft.njit(fastmath=True)
+        weft.njit(error_model="numpy")
 
 
 # spec: A3

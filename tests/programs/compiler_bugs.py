@@ -261,9 +261,9 @@ BUGS = [
     Bug(
         "a reduction of an odd number of elements leaves out the last",
         "crates/weft-codegen/src/reduce.rs",
-        "n - rows * lanes",
-        "(n - rows * lanes) & !1",
-        at="acc.iter_mut().take(",
+        "n - done",
+        "(n - done) & !1",
+        at="let rest = ",
     ),
     Bug(
         "the minimum of an array loses a nan",

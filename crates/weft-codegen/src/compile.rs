@@ -125,6 +125,7 @@ pub(crate) fn with_host<T>(
     let unit = Unit { ir, module: &module, target: Target::Native, math: Default::default(), scope };
     write_entry(&unit, func)?;
     write_called(&unit, func)?;
+    module.allow(ir.fast);
     // With locations for remarks it is no valid debug information, which nobody reads.
     if !located {
         check(&module)?;
@@ -148,6 +149,7 @@ fn with_kernels<T>(
     for (func, info) in ir.funcs.iter().filter(|f| f.kernel).zip(infos(ir, target)) {
         write_kernel(&unit, func, &info)?;
     }
+    module.allow(ir.fast);
     check(&module)?;
     finish(&module, &machine)
 }

@@ -3,6 +3,7 @@
 //! A region is one list of ops with arguments; there is no CFG and no phi. Ids are never reused:
 //! a removed op is simply in no region's list any more, and the next lowering rebuilds without it.
 
+use crate::fast::FastMath;
 use crate::ops::{Effects, Op};
 use crate::site::Site;
 use crate::types::Type;
@@ -242,12 +243,14 @@ pub struct Module {
     pub funcs: Vec<Func>,
     /// Raise sites.
     pub sites: Vec<Site>,
+    /// What float arithmetic may do.
+    pub fast: FastMath,
 }
 
 impl Module {
     /// A module of one function.
     pub fn new(stage: Stage, func: Func) -> Module {
-        Module { stage, funcs: vec![func], sites: vec![] }
+        Module { stage, funcs: vec![func], sites: vec![], fast: FastMath::default() }
     }
 
     /// The entry.

@@ -16,6 +16,7 @@
 
 pub mod attr;
 pub mod build;
+pub mod fast;
 pub mod func;
 pub mod half;
 pub mod math;
@@ -30,6 +31,7 @@ pub mod types;
 pub mod verify;
 
 pub use build::Builder;
+pub use fast::FastMath;
 pub use func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 pub use math::MathFn;
 pub use ops::Op;

@@ -1,13 +1,14 @@
 //! The text form of modules. `read` takes it back.
 //!
 //! ```text
-//! module := "weft" INT "stage" NAME site* func*
+//! module := "weft" INT "stage" NAME fast? site* func*
 //! site   := "site" INT "=" NAME STRING
 //! func   := ("func" | "kernel") SYM "(" (VAL (":" type)?),* ")" ("->" type,+)? region
 //! region := "{" ("^" "(" (VAL (":" type)?),* ")" ":")? op* "}"
 //! op     := (VAL,+ "=")? NAME "(" VAL,* ")" ("<{" (NAME "=" attr),* "}>")? region* (":" type,+)? ("@" INT ":" INT)?
 //! ```
 
+use crate::fast::FastMath;
 use crate::func::{Func, Module, OpId, RegionId, ValueId};
 use crate::types::Type;
 use std::fmt::Write;
@@ -18,6 +19,9 @@ pub const VERSION: u32 = 1;
 /// Text of a module. `spans` adds `@start:end` to ops that have one.
 pub fn print_module(m: &Module, spans: bool) -> String {
     let mut out = format!("weft {VERSION} stage {}\n", m.stage.name());
+    if m.fast != FastMath::default() {
+        let _ = writeln!(out, "fast = {}", m.fast.names().collect::<Vec<_>>().join(", "));
+    }
     for (i, s) in m.sites.iter().enumerate() {
         let _ = writeln!(out, "site {i} = {} {:?}", s.class.name(), s.template);
     }

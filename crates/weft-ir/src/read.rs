@@ -1,6 +1,7 @@
 //! Reads the text form that [`crate::print`] writes.
 
 use crate::attr::Attr;
+use crate::fast::FastMath;
 use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 use crate::ops::Op;
 use crate::site::{ExcClass, Site};
@@ -27,7 +28,17 @@ pub fn read_module(text: &str) -> Result<Module, ReadError> {
     u32::read(&mut r)?;
     r.expect("stage")?;
     let stage = Stage::from_name(r.word()?).ok_or_else(|| r.error("a stage"))?;
-    let mut m = Module { stage, funcs: vec![], sites: vec![] };
+    let mut m = Module { stage, funcs: vec![], sites: vec![], fast: FastMath::default() };
+    if r.eat("fast") {
+        r.expect("=")?;
+        loop {
+            let one = FastMath::from_name(r.word()?).ok_or_else(|| r.error("what float arithmetic may do"))?;
+            m.fast = m.fast.and(one);
+            if !r.eat(",") {
+                break;
+            }
+        }
+    }
     while r.eat("site") {
         u32::read(&mut r)?;
         r.expect("=")?;

@@ -182,8 +182,9 @@ fn module() -> impl Strategy<Value = Module> {
         callers: vec![],
     });
     let stage = prop::sample::select(&Stage::ALL[..]);
-    (stage, prop::collection::vec(site, 0..3), prop::collection::vec(func(), 1..3))
-        .prop_map(|(stage, sites, funcs)| Module { stage, sites, funcs })
+    let fast = (0u8..128).prop_map(|bits| FastMath::from_bits(bits).unwrap_or_default());
+    (stage, prop::collection::vec(site, 0..3), prop::collection::vec(func(), 1..3), fast)
+        .prop_map(|(stage, sites, funcs, fast)| Module { stage, sites, funcs, fast })
 }
 
 proptest! {

@@ -22,7 +22,8 @@ use weft_ir::{Dim, Func, Module, Op, OpId, Place, RegionId, Stage, TensorType, T
 /// The pass.
 pub fn run(m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     let funcs = m.funcs.iter().map(|f| if f.kernel { kernel_place(f, cx).map(|_| f.clone()) } else { func(f, cx) });
-    Ok(Module { stage: Stage::Placed, funcs: funcs.collect::<Result<_, _>>()?, sites: m.sites })
+    let funcs = funcs.collect::<Result<_, _>>()?;
+    Ok(Module { stage: Stage::Placed, funcs, sites: m.sites, fast: m.fast })
 }
 
 /// Where a kernel runs: where its arrays live, or at the context's place if they are NumPy's.

@@ -127,6 +127,7 @@ fn read<'py>(
 ) -> PyResult<Read> {
     names.unchecked = function.unchecked;
     names.wraps = function.wraps;
+    names.fast = function.fast;
     names.debug = function.debug;
     names.entry(function.py_func.bind(py), function.source.bind(py))?;
     let (text, file) = names.text(FunctionRef::ENTRY)?;

@@ -174,9 +174,9 @@ impl Dispatcher {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        wraps_debug: (bool, bool),
+        modes: (bool, bool, u8),
     ) -> PyResult<Dispatcher> {
-        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, wraps_debug)?;
+        let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, modes)?;
         Ok(Dispatcher { vectorcall: vectorcall::call, function })
     }
 

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
+use weft_ir::FastMath;
 
 use crate::assumed::Calls;
 use crate::constants::Constants;
@@ -37,6 +38,8 @@ pub(crate) struct Function {
     pub(crate) unchecked: bool,
     /// `overflow="wrap"` was asked for.
     pub(crate) wraps: bool,
+    /// `fastmath=`.
+    pub(crate) fast: FastMath,
     /// `debug=True` was asked for.
     pub(crate) debug: bool,
     /// Whether to release the GIL; `None` decides by the work.
@@ -60,7 +63,7 @@ impl Function {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        (wraps, debug): (bool, bool),
+        (wraps, debug, fast): (bool, bool, u8),
     ) -> PyResult<Function> {
         let code = function.getattr("__code__")?;
         let flags: u32 = code.getattr("co_flags")?.extract()?;
@@ -70,6 +73,7 @@ impl Function {
             serial: parallel.extract::<bool>().is_ok_and(|on| !on),
             unchecked: boundscheck == Some(false),
             wraps,
+            fast: FastMath::from_bits(fast).unwrap_or_default(),
             debug,
             // 4 is CO_VARARGS: such arguments are packed into a tuple.
             positional: keyword_only == 0 && flags & 4 == 0,

@@ -125,9 +125,9 @@ impl Kernel {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        wraps_debug: (bool, bool),
+        modes: (bool, bool, u8),
     ) -> PyResult<Kernel> {
-        Function::new(function, source, parameters, parallel, nogil, boundscheck, wraps_debug).map(Kernel)
+        Function::new(function, source, parameters, parallel, nogil, boundscheck, modes).map(Kernel)
     }
 
     /// `f[global_size]` or `f[global_size, local_size]`, sizes being ints or tuples of up to three.

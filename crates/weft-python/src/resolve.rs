@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyModule, PyString, PyTuple, PyType};
 use weft_diag::{Diagnostic, ErrorKind, Sources, Span};
 use weft_ir::attr::Const;
-use weft_ir::{DType, ExcClass, half};
+use weft_ir::{DType, ExcClass, FastMath, half};
 use weft_passes::infer::{FunctionRef, Resolved, Resolver, UserFunction, is_known_function, known_functions};
 
 use crate::arguments::array_word;
@@ -49,6 +49,8 @@ pub(crate) struct Names<'a, 'py> {
     pub(crate) unchecked: bool,
     /// Python's integers wrap.
     pub(crate) wraps: bool,
+    /// What float arithmetic may do.
+    pub(crate) fast: FastMath,
     /// Slices may be taken to lie inside their axis.
     pub(crate) assumes: bool,
     pub(crate) debug: bool,
@@ -87,6 +89,7 @@ impl<'a, 'py> Names<'a, 'py> {
             exceptions: vec![],
             unchecked: false,
             wraps: false,
+            fast: FastMath::default(),
             assumes: false,
             debug: false,
         }
@@ -390,6 +393,10 @@ impl Resolver for Names<'_, '_> {
 
     fn wraps_overflow(&self) -> bool {
         self.wraps
+    }
+
+    fn fast_math(&self) -> FastMath {
+        self.fast
     }
 
     fn is_debugging(&self) -> bool {

@@ -12,6 +12,8 @@ use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMDisposeTargetData, LLVMSetModuleDataLayout};
 
+use weft_ir::FastMath;
+
 use super::context::Context;
 use super::target::Machine;
 use super::{Type, Value, take_message};
@@ -102,6 +104,36 @@ impl<'c> Module<'c> {
             let layout = machine.data_layout();
             LLVMSetModuleDataLayout(self.raw, layout);
             LLVMDisposeTargetData(layout);
+        }
+    }
+
+    /// Lets all float instructions so far take liberties. Numbers may still be compared with infinity, which loops that look for
+    /// the least begin with.
+    pub(crate) fn allow(&self, fast: FastMath) {
+        if fast == FastMath::default() {
+            return;
+        }
+        // SAFETY: the lists of a module that nobody changes meanwhile; instructions that can be marked are.
+        unsafe {
+            let mut f = LLVMGetFirstFunction(self.raw);
+            while !f.is_null() {
+                let mut block = LLVMGetFirstBasicBlock(f);
+                while !block.is_null() {
+                    let mut instruction = LLVMGetFirstInstruction(block);
+                    while !instruction.is_null() {
+                        if LLVMCanValueUseFastMathFlags(instruction) != 0 {
+                            use llvm_sys::LLVMOpcode::{LLVMFCmp, LLVMPHI, LLVMSelect};
+                            let chooses =
+                                matches!(LLVMGetInstructionOpcode(instruction), LLVMFCmp | LLVMSelect | LLVMPHI);
+                            let flags = if chooses { fast.but("ninf") } else { fast };
+                            LLVMSetFastMathFlags(instruction, flags.bits().into());
+                        }
+                        instruction = LLVMGetNextInstruction(instruction);
+                    }
+                    block = LLVMGetNextBasicBlock(block);
+                }
+                f = LLVMGetNextFunction(f);
+            }
         }
     }
 

@@ -213,9 +213,9 @@ pub fn run_with(
                 crate::sizes::rename(&mut funcs[0], &infer.same_sizes);
                 funcs.extend(infer.funcs);
                 funcs.iter_mut().for_each(masked::run);
-                let (debug, mut sites) = (infer.resolver.is_debugging(), infer.sites);
+                let (debug, fast, mut sites) = (infer.resolver.is_debugging(), infer.resolver.fast_math(), infer.sites);
                 funcs.iter_mut().try_for_each(|f| crate::races::run(f, debug, &mut sites))?;
-                let module = Module { stage: Stage::Ntensor, funcs, sites };
+                let module = Module { stage: Stage::Ntensor, funcs, sites, fast };
                 return Ok(Output { module, returns, hidden: infer.hidden, lists, assumed });
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
-use weft_ir::{DType, Dim, ExcClass, Type};
+use weft_ir::{DType, Dim, ExcClass, FastMath, Type};
 
 use crate::py::PyFunction;
 
@@ -99,6 +99,11 @@ pub trait Resolver {
     /// Whether Python's integers wrap at 64 bits instead of raising, in the function being compiled and in all that it calls.
     fn wraps_overflow(&self) -> bool {
         false
+    }
+
+    /// What float arithmetic may do.
+    fn fast_math(&self) -> FastMath {
+        FastMath::default()
     }
 
     /// Whether what a `prange` takes on trust is checked at run time.

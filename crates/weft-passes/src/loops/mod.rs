@@ -81,7 +81,7 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     if uses(&|op| matches!(op, Op::Call { .. })) {
         m.sites.push(Site::recursion());
     }
-    Ok(Module { stage: Stage::Loops, funcs, sites: m.sites })
+    Ok(Module { stage: Stage::Loops, funcs, sites: m.sites, fast: m.fast })
 }
 
 fn lower_func(f: &Func, too_big: u32) -> Result<Func, Diagnostic> {
