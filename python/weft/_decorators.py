@@ -52,8 +52,8 @@ def _fast(fastmath: Any) -> int:
         unknown = fastmath.keys() - {*_LIBERTIES, "fast"}
         chosen = {name for name, on in fastmath.items() if on}
     elif isinstance(fastmath, set | frozenset):
-        unknown = fastmath - {*_LIBERTIES, "fast"}
         chosen = {*fastmath}
+        unknown = chosen - {*_LIBERTIES, "fast"}
     else:
         raise TypeError(f"fastmath is True, False, a set or a dict of {', '.join(_LIBERTIES)}, not {fastmath!r}")
     if unknown:

@@ -383,7 +383,7 @@ impl Group {
         let gone = self.rows.len() - 1;
         let inner = Group::statement(f, id).0.filter(|&op| op != id);
         for op in [Some(id), inner].into_iter().flatten() {
-            for v in f.op(op).results.to_vec() {
+            for v in f.op(op).results.clone() {
                 if let Some(ty) = f.ty(v).as_tensor().cloned() {
                     f.values[v.index()].ty = Type::tensor(self.with_rows(&ty, some));
                 }
