@@ -60,6 +60,8 @@ pub struct CallCtx {
     pub exc: ExcRecord,
     /// The stack may not grow below this address: calls beyond it raise RecursionError. 0 where nothing recurses.
     pub stack_limit: u64,
+    /// Parallel regions of less work than this, in nanoseconds, are not worth asking the runtime for.
+    pub alone: u64,
 }
 
 /// The bit of an owner word that says: a view of the array, not the array itself.

@@ -196,7 +196,9 @@ impl Executable {
         }
         let state = (&raw mut call).cast::<c_void>();
         let stack_limit = if self.calls { stack::limit() } else { 0 };
-        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default(), stack_limit };
+        // Whoever traces wants to see every region.
+        let alone = if trace::is_active() { 0 } else { crate::parallel::PARALLEL_FROM };
+        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default(), stack_limit, alone };
         // SAFETY: the slots are the entry's, by the caller's word and the checks above; the context outlives the call.
         let status = unsafe { (self.entry)(&mut ctx, args.as_ptr(), ret.as_mut_ptr()) };
         let failed = status != 0 && ctx.exc.site == ExcRecord::RUNTIME;

@@ -134,7 +134,8 @@ impl Shared {
         unsafe {
             let call = (*(*self.ctx).call.cast::<Call<'_>>()).of_chunk();
             let state = (&raw const call).cast_mut().cast();
-            let mut own = CallCtx { rt: (*self.ctx).rt, call: state, exc: ExcRecord::default(), stack_limit: 0 };
+            let mut own =
+                CallCtx { rt: (*self.ctx).rt, call: state, exc: ExcRecord::default(), stack_limit: 0, alone: 0 };
             let status = (self.body)(&mut own, self.env, lo, hi);
             call.release_all();
             (status != 0).then(|| (own.exc, call.failure()))

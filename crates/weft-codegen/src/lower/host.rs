@@ -183,7 +183,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Calls the table entry at `offset` with `ctx` first.
-    fn runtime_call(&self, ctx: Value, offset: usize, ret: Type, args: &[Value]) -> Value {
+    pub(crate) fn runtime_call(&self, ctx: Value, offset: usize, ret: Type, args: &[Value]) -> Value {
         let b = &self.b;
         let ptr = b.context.ptr(0);
         let table = b.load(ptr, b.bytes_past(ctx, offset_of!(CallCtx, rt) as u64), 8);

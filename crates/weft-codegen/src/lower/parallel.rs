@@ -6,16 +6,24 @@
 
 use std::mem::offset_of;
 
+use weft_diag::Span;
 use weft_ir::{Op, OpData, RegionId, ValueId};
 
 use super::host::{align_frame, set_attributes};
 use super::{Frame, Lowering, malformed, types};
-use crate::abi::RuntimeTable;
+use crate::abi::{CallCtx, RuntimeTable};
 use crate::error::Result;
-use crate::llvm::Value;
 use crate::llvm::builder::{Builder, IntIs, Opcode};
+use crate::llvm::context::Context;
 use crate::llvm::metadata::LoopHints;
-use crate::llvm::module::Linkage;
+use crate::llvm::module::{Linkage, Place};
+use crate::llvm::{Type, Value};
+
+/// `u32 chunk(ctx, env, lo, hi)`.
+fn chunk_type(cx: &Context) -> Type {
+    let (ptr, word) = (cx.ptr(0), cx.int(64));
+    cx.function(cx.int(32), &[ptr, ptr, word, word])
+}
 
 impl<'m, 'c> Lowering<'m, 'c> {
     /// `par.for`.
@@ -35,7 +43,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             [] => (inner, self.b.i32(cost)),
             _ => (self.product(outer), self.row_cost(inner, cost)),
         };
-        self.runtime_try(offset_of!(RuntimeTable, par_for), &[chunk, env, items, cost], data.span)
+        self.run_chunks(offset_of!(RuntimeTable, par_for), [chunk, env, items, cost], data.span)
     }
 
     /// `par.blocks`. Its accesses are in no group: what the iterations of one block write may depend on each other.
@@ -49,7 +57,31 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let (chunk, env) = self.chunk(data)?;
         let cost = self.row_cost(turns, cost);
-        self.runtime_try(offset_of!(RuntimeTable, par_blocks), &[chunk, env, blocks, cost], data.span)
+        self.run_chunks(offset_of!(RuntimeTable, par_blocks), [chunk, env, blocks, cost], data.span)
+    }
+
+    /// Runs a chunk function over all items: here if there is little to do, else by an entry of the runtime.
+    fn run_chunks(&self, entry: usize, [chunk, env, items, cost]: [Value; 4], span: Span) -> Result<()> {
+        let (b, cx) = (&self.b, self.b.context);
+        let ctx = self.context(span)?;
+        let alone = b.load(cx.int(64), b.bytes_past(ctx, offset_of!(CallCtx, alone) as u64), 8);
+        // So few items that the product is one of 64 bits.
+        let few = b.icmp(IntIs::LLVMIntULT, items, b.i64(1 << 16));
+        let work = b.op(Opcode::LLVMMul, items, b.cast(Opcode::LLVMZExt, cost, cx.int(64)));
+        let little = b.op(Opcode::LLVMAnd, few, b.icmp(IntIs::LLVMIntULT, work, alone));
+        let f = b.function();
+        let (here, shared, next) = (b.block(f, c"here"), b.block(f, c"shared"), b.block(f, c"done"));
+        b.branch(little, here, shared);
+        b.at_end(here);
+        let status_here = b.call(chunk_type(cx), chunk, &[ctx, env, b.i64(0), items]);
+        b.jump(next);
+        b.at_end(shared);
+        let status_shared = self.runtime_call(ctx, entry, cx.int(32), &[chunk, env, items, cost]);
+        b.jump(next);
+        b.at_end(next);
+        let status = b.phi(cx.int(32));
+        b.incoming(status, &[(status_here, here), (status_shared, shared)]);
+        self.go_on_if_fine(status, span)
     }
 
     /// The chunk function of a parallel loop, and the words of what it captured.
@@ -114,10 +146,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         known: &[(ValueId, Value)],
     ) -> Result<Value> {
         let (unit, cx) = (self.unit, self.b.context);
-        let (ptr, word) = (cx.ptr(0), cx.int(64));
         let name = format!("weft.chunk.{}", unit.module.functions().len());
-        let f = unit.module.function(&name, cx.function(cx.int(32), &[ptr, ptr, word, word]), Linkage::Internal);
+        let f = unit.module.function(&name, chunk_type(cx), Linkage::Internal);
         set_attributes(unit, f);
+        // Small regions call it directly: a second copy would be compiled for little gain.
+        unit.module.attribute(f, Place::Function, "noinline", 0);
         align_frame(unit, f);
         let b = Builder::new(cx);
         let (entry, fail) = (b.block(f, c"entry"), b.block(f, c"fail"));

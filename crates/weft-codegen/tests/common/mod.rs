@@ -176,7 +176,7 @@ impl Code {
     pub fn call(&self, args: &[u64]) -> Outcome {
         let mut results = vec![u64::MAX; 8];
         let call = (&raw const self.log).cast_mut().cast::<c_void>();
-        let mut ctx = CallCtx { rt: &TABLE, call, exc: ExcRecord::default(), stack_limit: 0 };
+        let mut ctx = CallCtx { rt: &TABLE, call, exc: ExcRecord::default(), stack_limit: 0, alone: 0 };
         // SAFETY: the tests pass what their functions take.
         let status = unsafe { self.loaded.entry().unwrap()(&mut ctx, args.as_ptr(), results.as_mut_ptr()) };
         Outcome { status, results, exc: ctx.exc }

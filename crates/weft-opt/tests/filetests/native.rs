@@ -65,7 +65,7 @@ impl Backend for Native {
         let here = 0u8;
         // Half a megabyte of stack for functions that call themselves.
         let stack_limit = (&raw const here as u64).saturating_sub(1 << 19);
-        let mut ctx = CallCtx { rt: &table, call: call_state, exc: ExcRecord::default(), stack_limit };
+        let mut ctx = CallCtx { rt: &table, call: call_state, exc: ExcRecord::default(), stack_limit, alone: 0 };
         // SAFETY: the entry was compiled for these slots; the context, the table and the heap outlive the call.
         let status = unsafe { entry(&mut ctx, slots.as_ptr(), results.as_mut_ptr()) };
         let heap = heap.into_inner();
@@ -311,8 +311,9 @@ unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     let chunks = (0..3).map(|k| (k * third, ((k + 1) * third).min(n))).filter(|(lo, hi)| lo < hi);
     for (lo, hi) in chunks.collect::<Vec<_>>().into_iter().rev() {
         // SAFETY: compiled code passes its context, and a body for this environment.
-        let mut own =
-            unsafe { CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default(), stack_limit: 0 } };
+        let mut own = unsafe {
+            CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default(), stack_limit: 0, alone: 0 }
+        };
         if unsafe { body(&mut own, env, lo, hi) } != 0 && failed.is_none_or(|f| own.exc.iteration < f.iteration) {
             failed = Some(own.exc);
         }
