@@ -881,6 +881,19 @@ FOUND = {
         """,
         ["a = np.arange(2)"],
     ),
+    "a loop in a loop whose array turns out to have a step": (
+        """
+        @njit
+        def f(a, n):
+            for i in range(3):
+                while n:
+                    a = np.arange(n)
+                    n = 0
+                a = (a + 1)[::-1]
+            return a
+        """,
+        ["a = np.array([3, -8, -3])\nn = 0", "a = np.array([3, -8, -3])\nn = 4"],
+    ),
     "a copy of a Fortran-ordered array in its own dtype": (
         """
         @njit

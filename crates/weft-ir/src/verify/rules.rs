@@ -393,6 +393,15 @@ impl<'f> Rule<'f> {
                 let to = self.tensor(14, self.result(0))?;
                 self.ensure(14, from.rank() <= to.rank() && from.dtype == to.dtype, "expands to fewer dimensions")
             }
+            NtWeaken => {
+                let from = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                let alike = from.dtype == to.dtype && from.rank() == to.rank();
+                let known = to.layout == from.layout
+                    || to.layout == crate::Layout::A
+                    || (from.layout, to.layout) == (crate::Layout::C, crate::Layout::I);
+                self.ensure(14, alike && known, "the result says more of the array than is known")
+            }
             NtReshape => {
                 let from = self.tensor(14, self.operand(0))?;
                 let to = self.tensor(14, self.result(0))?;

@@ -328,11 +328,14 @@ impl Infer<'_> {
         }
     }
 
-    /// What a loop starts from: the forms of what it carries, from an earlier walk or from the values before it.
+    /// What a loop starts from: the forms of what it carries, from an earlier walk and from the values before it, which may be
+    /// more general by now.
     pub(super) fn turn(&mut self, op: OpId, inits: &[Abs]) -> Result<Turn, Diagnostic> {
         let key = self.key(op.0);
-        let known = self.found.forms.get(&key).cloned();
-        let declared = known.unwrap_or_else(|| inits.iter().map(|a| self.ty_of(a)).collect());
+        let mut declared: Vec<Ty> = inits.iter().map(|a| self.ty_of(a)).collect();
+        if let Some(known) = self.found.forms.get(&key).cloned() {
+            declared = known.iter().zip(&declared).map(|(a, b)| self.join(a, b)).collect::<Result<_, _>>()?;
+        }
         self.made_before(&declared)?;
         let forms: Vec<Ty> = declared.iter().map(|ty| self.instantiate(ty)).collect();
         let mut values = vec![];
