@@ -894,6 +894,52 @@ FOUND = {
         """,
         ["a = np.array([3, -8, -3])\nn = 0", "a = np.array([3, -8, -3])\nn = 4"],
     ),
+    "an array that a loop hands on unchanged, of a size that is not known to be the argument's": (
+        """
+        @njit
+        def f(a):
+            n = len(a)
+            for x in a:
+                for i in range(n):
+                    a &= 1
+                try:
+                    if i > 6:
+                        raise ValueError
+                except ArithmeticError:
+                    a = np.arange(n, dtype=np.int32)
+            return a
+        """,
+        ["a = np.array([-4, 10, 12, -5, 8], dtype=np.int32)[::-1]"],
+    ),
+    "an empty array that a loop over a list hands on unchanged": (
+        """
+        @njit
+        def f(items):
+            a = np.array([], dtype=np.int64)
+            for t in range(5):
+                for i, x in enumerate(reversed(items)):
+                    a |= 0
+                try:
+                    if i:
+                        pass
+                    a = a
+                except ValueError:
+                    pass
+        """,
+        ["items = [-1, 2]"],
+    ),
+    "two views of the same elements, one of which may become the other": (
+        """
+        @njit
+        def f(a, n):
+            b = a[::-1]
+            c = a[::-1]
+            if n:
+                c = b
+            return c, b
+        """,
+        ["a = np.arange(4)\nn = 0", "a = np.arange(4)\nn = 1"],
+    ),
     "a copy of a Fortran-ordered array in its own dtype": (
         """
         @njit

@@ -9,7 +9,7 @@
 //! - [`dce`]: unused ops, results and operands go.
 
 use crate::sizes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use weft_ir::attr::Const;
 use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, ValueId};
 
@@ -50,7 +50,10 @@ fn unchanged(f: &mut Func) {
             loops.push(id);
         }
     });
+    let defs = definitions(f);
     let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    // Sizes of the arrays that only the loop had names for, by what they are outside.
+    let mut names: BTreeMap<Dim, Dim> = BTreeMap::new();
     for id in loops {
         let region = f.op(id).regions[0];
         let mut leaves = false;
@@ -64,6 +67,10 @@ fn unchanged(f: &mut Func) {
             let result = f.op(id).results[k];
             if f.op(last).operands[k] != arg || f.ty(init) != f.ty(arg) || f.ty(result) != f.ty(arg) {
                 continue;
+            }
+            if let Some(weaken) = defs[init.index()].map(|def| f.op(def)).filter(|o| o.op == Op::NtWeaken) {
+                let pairs = dims(f, init).iter().zip(dims(f, weaken.operands[0]));
+                names.extend(pairs.filter(|(inside, outside)| inside != outside));
             }
             known.insert(arg, init);
             known.insert(result, init);
@@ -81,6 +88,8 @@ fn unchanged(f: &mut Func) {
             *v = earlier;
         }
     }
+    let outermost = |d: Dim| std::iter::successors(Some(d), |d| names.get(d).copied()).last().unwrap_or(d);
+    sizes::rename(f, &names.keys().map(|&d| (d, outermost(d))).collect());
 }
 
 // ---- folds -----------------------------------------------------------------------------------
@@ -268,13 +277,27 @@ fn push_one(f: &mut Func, region: RegionId) -> bool {
 
 type Available = HashMap<(&'static str, Vec<ValueId>), Vec<OpId>>;
 
-/// Equal pure scalar ops become one. So do checks of an index: one that was made need not be made again.
+/// Equal pure scalar ops become one. So do checks of an index: one that was made need not be made again. Views that go somewhere
+/// as the objects they are stay apart: two of the same elements are two.
 pub fn cse(f: &mut Func) {
+    let mut objects = HashSet::new();
+    f.walk(&mut |id| {
+        let data = f.op(id);
+        if data.op == Op::NtWeaken || !matches!(data.op.dialect(), "nt" | "arith" | "math" | "shape") {
+            objects.extend(data.operands.iter().copied().filter(|&v| f.ty(v).as_tensor().is_some()));
+        }
+    });
     let mut map = BTreeMap::new();
-    cse_region(f, f.body, &mut Available::new(), &mut map);
+    cse_region(f, f.body, &objects, &mut Available::new(), &mut map);
 }
 
-fn cse_region(f: &mut Func, region: RegionId, known: &mut Available, map: &mut BTreeMap<ValueId, ValueId>) {
+fn cse_region(
+    f: &mut Func,
+    region: RegionId,
+    objects: &HashSet<ValueId>,
+    known: &mut Available,
+    map: &mut BTreeMap<ValueId, ValueId>,
+) {
     let mut kept = vec![];
     let mut added = vec![];
     for id in std::mem::take(&mut f.regions[region.index()].ops) {
@@ -292,7 +315,9 @@ fn cse_region(f: &mut Func, region: RegionId, known: &mut Available, map: &mut B
                 let types = o.results.iter().zip(&data.results).all(|(&a, &b)| f.ty(a) == f.ty(b));
                 types && o.results.len() == data.results.len() && o.op == data.op
             };
-            if let Some(&first) = known.get(&key).and_then(|ids| ids.iter().find(|o| equal(o))) {
+            let is_object = data.op.dialect() == "nt" && data.results.iter().any(|v| objects.contains(v));
+            let first = known.get(&key).and_then(|ids| ids.iter().find(|o| equal(o)));
+            if let Some(&first) = first.filter(|_| !is_object) {
                 let pairs: Vec<_> = data.results.iter().copied().zip(f.op(first).results.iter().copied()).collect();
                 map.extend(pairs);
                 continue;
@@ -305,9 +330,9 @@ fn cse_region(f: &mut Func, region: RegionId, known: &mut Available, map: &mut B
         for r in regions {
             if is_isolated(&f.op(id).op) {
                 share_operands(f, id, map);
-                cse_region(f, r, &mut Available::new(), map);
+                cse_region(f, r, objects, &mut Available::new(), map);
             } else {
-                cse_region(f, r, known, map);
+                cse_region(f, r, objects, known, map);
             }
         }
     }
