@@ -242,3 +242,12 @@ def test_random_loops(text, shape, shared):
     f(*ours)
     for a, b in zip(ours, theirs):
         assert np.array_equal(a, b, equal_nan=True), text
+
+
+# spec: A4, G3
+def test_a_stencil_reads_neighbours_as_vectors():
+    """What is constant outside a parallel loop is so inside: a step that is loaded would be one to anywhere."""
+    f = function("y", "xy", "y[1:-1, 1:-1] = x[1:-1, :-2] + x[1:-1, 2:] + x[2:, 1:-1] + x[:-2, 1:-1]")
+    f(np.ones((50, 50)), np.ones((50, 50)))
+    assert "items at a time" in str(f.report())
+    assert "gather" not in f.inspect("asm") and "scatter" not in f.inspect("asm")

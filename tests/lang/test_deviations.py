@@ -455,3 +455,34 @@ def test_v26_a_nan_in_a_list():
     assert found(items, 2) == found.py_func(items, 2)
     with pytest.raises(ValueError, match="not in list"):
         removed(items, 1)
+
+
+# spec: N2
+def test_v27_generators_inside_iterators():
+    @weft.njit
+    def paired(items):
+        seen = [0]
+
+        def noted(x):
+            seen.append(x)
+            return x
+
+        for _, x in zip(range(2), (noted(x) for x in items)):
+            seen.append(-x)
+        return seen
+
+    @weft.njit
+    def one_by_one(items):
+        seen = [0]
+
+        def noted(x):
+            seen.append(x)
+            return x
+
+        for x in (noted(x) for x in items):
+            seen.append(-x)
+        return seen
+
+    assert paired.py_func([1, 2, 3]) == [0, 1, -1, 2, -2]
+    assert paired([1, 2, 3]) == [0, 1, 2, 3, -1, -2]
+    assert one_by_one([1, 2, 3]) == one_by_one.py_func([1, 2, 3]) == [0, 1, -1, 2, -2, 3, -3]

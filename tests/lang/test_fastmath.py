@@ -1,7 +1,5 @@
 """`fastmath=`: float arithmetic that need not be exact, as far as it was allowed."""
 
-import itertools
-
 import pytest
 
 import numpy as np
@@ -73,19 +71,15 @@ def test_infinity_to_begin_with():
 
 
 # spec: N12
-@pytest.mark.parametrize("count", range(8))
-def test_any_of_them(count):
-    names = ("reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn")
+@pytest.mark.parametrize("name", ["reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn"])
+def test_each_alone(name):
+    @weft.njit(fastmath={name})
+    def f(x):
+        return np.sin(x) / x + np.sqrt(x) * 2
+
     x = np.linspace(0.5, 1.5, 100)
-    for some in itertools.combinations(names, count):
-
-        @weft.njit(fastmath=set(some))
-        def f(x):
-            return np.sin(x) / x + np.sqrt(x) * 2
-
-        assert np.allclose(f(x), f.py_func(x), rtol=1e-14)
-        if count in (2, 3, 4, 5):
-            break
+    assert np.allclose(f(x), f.py_func(x), rtol=1e-14)
+    assert f"fast = {name}\n" in f.inspect("loops")
 
 
 # spec: N1, N12

@@ -707,3 +707,110 @@ def test_an_item_outlives_its_list():
     text = kept_by_the_list_alone.inspect("loops")
     read = text.index("mem.share")
     assert "mem.release" not in text[text.rindex("mem.pointer", 0, read) : read]
+
+
+def _grows_before(items):
+    found = [0]
+    for x in reversed(items):
+        found.append(x)
+        if len(items) < 9:
+            items.append(7)
+    return found, items
+
+
+def _shrinks_in_front(items):
+    found = [0]
+    for _, x in zip(range(9), reversed(items)):
+        found.append(x)
+        del items[0]
+    return found, items
+
+
+def _shrinks_at_the_end(items):
+    found = [0]
+    for i, x in enumerate(reversed(items)):
+        found.append(x * i)
+        items.pop()
+    return found, items
+
+
+def _is_cleared(items):
+    found = [0]
+    for x in map(lambda x: x + 1, reversed(items)):
+        found.append(x)
+        items.clear()
+    return found
+
+
+def _had_more_items(items):
+    behind = reversed(items)
+    items.pop()
+    return list(behind)
+
+
+def _had_fewer_items(items):
+    behind = reversed(items)
+    items.append(5)
+    return [2 * x for x in behind]
+
+
+def _first_and_rest(items):
+    last, *others = reversed(items)
+    first, *pairs = enumerate(items)
+    least, *more = np.arange(4)
+    return last, others, first, pairs, least, more
+
+
+def _used_in_one_branch(items):
+    pairs = enumerate(items)
+    if len(items) > 3:
+        total = sum(i * x for i, x in pairs)
+    else:
+        total = 0
+        for i, x in pairs:
+            total -= i * x
+    return total
+
+
+_ITERATORS = [
+    _grows_before,
+    _shrinks_in_front,
+    _shrinks_at_the_end,
+    _is_cleared,
+    _had_more_items,
+    _had_fewer_items,
+    _first_and_rest,
+    _used_in_one_branch,
+]
+
+
+# spec: N2
+@pytest.mark.parametrize("function", _ITERATORS, ids=lambda function: function.__name__[1:])
+def test_iterators_over_lists_that_change(function):
+    for items in ([1, 2, 3, 4], [1, 2, 3], [1, 2], [1]):
+        assert repr(outcome(weft.njit(function), [items])) == repr(outcome(function, [items]))
+
+
+# spec: N2
+def test_an_iterator_is_used_once():
+    @weft.njit
+    def again(items):
+        pairs = enumerate(items)
+        total = 0
+        for _ in range(2):
+            for _, x in pairs:
+                total += x
+        return total
+
+    @weft.njit
+    def anew(items):
+        total = 0
+        for _ in range(2):
+            pairs = enumerate(items)
+            for _, x in pairs:
+                total += x
+        return total
+
+    with pytest.raises(weft.errors.UnsupportedError, match="may have been used up"):
+        again([1, 2])
+    assert anew([1, 2]) == 6

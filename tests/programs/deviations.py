@@ -196,8 +196,10 @@ def watched(program: Program, noticed: set[str], left: Callable[[bool], None]) -
             noticed.add("V24")
         return x
 
+    not_surely_in_order: list[np.ndarray] = []
+
     def shaped(x: Any) -> Any:
-        if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+        if isinstance(x, np.ndarray) and (not x.flags.c_contiguous or not_surely_in_order):
             noticed.add("V23")
         return x
 
@@ -253,7 +255,14 @@ def watched(program: Program, noticed: set[str], left: Callable[[bool], None]) -
     scope |= {"_in": is_in, "_not_in": lambda x, items: not is_in(x, items), "_equal": equal, "_unequal": unequal}
     scope |= {"_sought": sought, "_index_of": _IndexOf()}
     exec(compile(tree, "<watched>", "exec"), scope)
-    return scope["f"]  # type: ignore[no-any-return]
+
+    def called(*args: Any) -> Any:
+        # What is assigned to the name of such an argument is taken to be like it.
+        arrays = [x for x in args if isinstance(x, np.ndarray)]
+        not_surely_in_order.extend(x for x in arrays if not (x.flags.writeable or x.flags.c_contiguous))
+        return scope["f"](*args)
+
+    return called
 
 
 def overlaps(a: np.ndarray, b: np.ndarray) -> bool:

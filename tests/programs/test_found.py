@@ -951,6 +951,17 @@ FOUND = {
         """,
         ["a = np.asfortranarray(np.arange(8, dtype=np.uint8).reshape(4, 2))"],
     ),
+    "a list that becomes shorter while it is gone through from its end": (
+        """
+        @njit
+        def f(a):
+            b = [0.0 for v in a]
+            for i, x in zip(b[:9], reversed(b)):
+                del b[0]
+            return b
+        """,
+        ["a = np.arange(6)", "a = np.arange(7)", "a = np.arange(0)"],
+    ),
 }
 
 

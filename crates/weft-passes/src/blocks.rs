@@ -424,29 +424,9 @@ impl Plan {
             elements = i64s(Op::Mul, elements, n);
         }
         let lies_apart = self.uses.iter().any(|u| u.across);
-        let least = at.i64(if lies_apart { LEAST.0 } else { LEAST.1 });
-        let (near, most, one) = (at.i64(NEAR), at.i64(SHARED), at.i64(1));
-        let mut i64s = |op: Op, a: ValueId, b: ValueId| at.value(op, &[a, b], Type::I64);
-        let possible = i64s(Op::FloorDiv, elements, least);
-        let shared = i64s(Op::Min, possible, most);
-        let all = i64s(Op::Mul, rows, bytes);
-        let cached = i64s(Op::FloorDiv, all, near);
-        let count = i64s(Op::Max, shared, cached);
-        let count = i64s(Op::Min, count, possible);
-        let count = i64s(Op::Min, count, rows);
-        let mut count = i64s(Op::Max, count, one);
-        if let Some(overlaps) = overlaps {
-            count = at.value(Op::Select, &[overlaps, one, count], Type::I64);
-        }
-        let mut i64s = |op: Op, a: ValueId, b: ValueId| at.value(op, &[a, b], Type::I64);
-        let up = |i64s: &mut dyn FnMut(Op, ValueId, ValueId) -> ValueId, n: ValueId, by: ValueId| {
-            let n = i64s(Op::Add, n, by);
-            let n = i64s(Op::Sub, n, one);
-            i64s(Op::FloorDiv, n, by)
-        };
-        let length = up(&mut i64s, rows, count);
-        let length = i64s(Op::Max, length, one);
-        let count = up(&mut i64s, rows, length);
+        let least = if lies_apart { LEAST.0 } else { LEAST.1 };
+        let (count, length) = Cut { near: NEAR, least, overlaps }.of(&mut at, rows, elements, bytes);
+        let one = at.i64(1);
         // Turns of the loop, if its step is 1 or -1.
         let [lo, hi, ..] = turns[..] else { return (count, length, one) };
         let (lo, hi) = (at.cast(lo, Type::I64), at.cast(hi, Type::I64));
@@ -557,6 +537,52 @@ impl Plan {
                 f.regions[region.index()].ops.push(op);
             }
         }
+    }
+}
+
+/// How rows are cut into blocks.
+pub(crate) struct Cut {
+    /// Bytes that a block may go through.
+    pub near: i64,
+    /// Fewest elements of a block.
+    pub least: i64,
+    /// Where this holds there is one block.
+    pub overlaps: Option<ValueId>,
+}
+
+impl Cut {
+    /// How many blocks there are, and the rows of each: of so many rows, elements in all, and bytes of a row.
+    pub(crate) fn of(
+        self,
+        at: &mut Builder<'_>,
+        rows: ValueId,
+        elements: ValueId,
+        bytes: ValueId,
+    ) -> (ValueId, ValueId) {
+        let (near, least, most, one) = (at.i64(self.near), at.i64(self.least), at.i64(SHARED), at.i64(1));
+        let mut i64s = |op: Op, operands: &[ValueId]| at.value(op, operands, Type::I64);
+        let possible = i64s(Op::FloorDiv, &[elements, least]);
+        let shared = i64s(Op::Min, &[possible, most]);
+        let all = i64s(Op::Mul, &[rows, bytes]);
+        let cached = i64s(Op::FloorDiv, &[all, near]);
+        let mut count = i64s(Op::Max, &[shared, cached]);
+        for limit in [possible, rows] {
+            count = i64s(Op::Min, &[count, limit]);
+        }
+        count = i64s(Op::Max, &[count, one]);
+        if let Some(overlaps) = self.overlaps {
+            count = i64s(Op::Select, &[overlaps, one, count]);
+        }
+        let mut up = |n: ValueId, by: ValueId| {
+            let n = i64s(Op::Add, &[n, by]);
+            let n = i64s(Op::Sub, &[n, one]);
+            let parts = i64s(Op::FloorDiv, &[n, by]);
+            i64s(Op::Max, &[parts, one])
+        };
+        let length = up(rows, count);
+        // No rows are no block.
+        let count = up(rows, length);
+        (i64s(Op::Min, &[count, rows]), length)
     }
 }
 

@@ -14,6 +14,7 @@
 //! A row is what the first axes of all statements have in common; the others are those that are reduced. Several first axes
 //! become one, which C-ordered arrays allow.
 
+use crate::blocks::Cut;
 use crate::canon;
 use crate::loops::cost;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +23,8 @@ use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType
 
 /// Bytes of all arrays that a block goes through: what a core keeps near for itself.
 const NEAR: i64 = 1 << 17;
-/// Most blocks that are made for threads to share, and the fewest elements of one.
-const SHARED: (i64, i64) = (16, 1 << 12);
+/// Fewest elements of a block.
+const LEAST: i64 = 1 << 12;
 
 /// The step.
 pub fn run(f: &mut Func) {
@@ -330,26 +331,10 @@ impl Group {
             bytes = at.value(Op::Add, &[bytes, row], Type::I64);
             elements = at.value(Op::Max, &[elements, wide], Type::I64);
         }
-        let (near, most, least, one) = (at.i64(NEAR), at.i64(SHARED.0), at.i64(SHARED.1), at.i64(1));
-        let mut i64s = |op: Op, a: ValueId, b: ValueId| at.value(op, &[a, b], Type::I64);
-        let up = |i64s: &mut dyn FnMut(Op, ValueId, ValueId) -> ValueId, n: ValueId, by: ValueId| {
-            let n = i64s(Op::Add, n, by);
-            let n = i64s(Op::Sub, n, one);
-            i64s(Op::FloorDiv, n, by)
-        };
-        let all = i64s(Op::Mul, rows, elements);
-        let possible = i64s(Op::FloorDiv, all, least);
-        let shared = i64s(Op::Min, possible, most);
-        let all = i64s(Op::Mul, rows, bytes);
-        let cached = i64s(Op::FloorDiv, all, near);
-        let count = i64s(Op::Max, shared, cached);
-        let count = i64s(Op::Min, count, rows);
-        let count = i64s(Op::Max, count, one);
-        let length = up(&mut i64s, rows, count);
-        let length = i64s(Op::Max, length, one);
-        let count = up(&mut i64s, rows, length);
-        let work = i64s(Op::Mul, length, elements);
-        (rows, length, count, i64s(Op::Max, work, one))
+        let all = at.value(Op::Mul, &[rows, elements], Type::I64);
+        let (count, length) = Cut { near: NEAR, least: LEAST, overlaps: None }.of(&mut at, rows, all, bytes);
+        let work = at.value(Op::Mul, &[length, elements], Type::I64);
+        (rows, length, count, work)
     }
 
     /// Elements of these sizes, as far as they can be told.

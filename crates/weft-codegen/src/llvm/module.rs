@@ -113,6 +113,7 @@ impl<'c> Module<'c> {
         if fast == FastMath::default() {
             return;
         }
+        let to_choose = fast.but("ninf");
         // SAFETY: the lists of a module that nobody changes meanwhile; instructions that can be marked are.
         unsafe {
             let mut f = LLVMGetFirstFunction(self.raw);
@@ -125,7 +126,7 @@ impl<'c> Module<'c> {
                             use llvm_sys::LLVMOpcode::{LLVMFCmp, LLVMPHI, LLVMSelect};
                             let chooses =
                                 matches!(LLVMGetInstructionOpcode(instruction), LLVMFCmp | LLVMSelect | LLVMPHI);
-                            let flags = if chooses { fast.but("ninf") } else { fast };
+                            let flags = if chooses { to_choose } else { fast };
                             LLVMSetFastMathFlags(instruction, flags.bits().into());
                         }
                         instruction = LLVMGetNextInstruction(instruction);

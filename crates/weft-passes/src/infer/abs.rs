@@ -84,8 +84,8 @@ pub(super) enum Iter {
     Enumerate(Abs, Abs),
     /// `zip(a, b, …)`; `strict` is not supported.
     Zip(Vec<Abs>),
-    /// `reversed(it)`.
-    Reversed(Abs),
+    /// `reversed(it)`, and the number of items there were then.
+    Reversed(Abs, Abs),
     /// `map(f, it, …)`.
     Map(Abs, Vec<Abs>),
     /// `filter(f, it)`.
@@ -183,7 +183,7 @@ impl Infer<'_> {
             Abs::Iter(it) => match **it {
                 Iter::Enumerate(..) => "enumerate".into(),
                 Iter::Zip(_) => "zip".into(),
-                Iter::Reversed(_) => "reversed".into(),
+                Iter::Reversed(..) => "reversed".into(),
                 Iter::Map(..) => "map".into(),
                 Iter::Filter(..) => "filter".into(),
                 Iter::Parallel(_) => "prange".into(),

@@ -26,7 +26,14 @@ impl Infer<'_> {
             ("enumerate", [it]) => Iter::Enumerate(self.iterable(it)?, Abs::Const(Const::Int(0))),
             ("enumerate", [it, start]) => Iter::Enumerate(self.iterable(it)?, start.clone()),
             ("zip", all) => Iter::Zip(all.iter().map(|a| self.iterable(a)).collect::<Result<_, _>>()?),
-            ("reversed", [it]) => Iter::Reversed(self.iterable(it)?),
+            ("reversed", [Abs::Iter(it)]) if !matches!(**it, Iter::Parallel(_)) => {
+                return Err(self.typing(format!("'{}' object is not reversible", self.describe(&args[0]))));
+            }
+            ("reversed", [it]) => {
+                let it = self.iterable(it)?;
+                let len = self.iter_len(&it)?;
+                Iter::Reversed(it, len)
+            }
             ("map", [f, all @ ..]) if !all.is_empty() => {
                 Iter::Map(f.clone(), all.iter().map(|a| self.iterable(a)).collect::<Result<_, _>>()?)
             }

@@ -39,7 +39,7 @@ impl Returns {
 pub(super) fn views_apart(entry: &Func) -> Vec<bool> {
     let origins = Origins::new(entry);
     let count = origins.ways.first().map_or(0, |way| way.len());
-    let apart = |k: usize| origins.ways.iter().all(|way| way.len() == count && origins.is_apart(way, k));
+    let apart = |k: usize| origins.ways.iter().all(|way| way.len() == count && origins.is_apart(way[k]));
     (0..count).map(apart).collect()
 }
 
@@ -50,8 +50,6 @@ struct Origins<'a> {
     ways: Vec<&'a [ValueId]>,
     /// Views, and the region they are made in.
     views: HashMap<ValueId, RegionId>,
-    /// Arrays that an op made, views or not.
-    made: HashSet<ValueId>,
     /// The same array, seen with another type.
     others: HashMap<ValueId, ValueId>,
     /// How often an array goes somewhere as the object it is.
@@ -68,7 +66,6 @@ impl<'a> Origins<'a> {
             entry,
             ways: vec![],
             views: HashMap::new(),
-            made: entry.params().iter().copied().collect(),
             others: HashMap::new(),
             passed: HashMap::new(),
             appended: HashMap::new(),
@@ -97,12 +94,8 @@ impl<'a> Origins<'a> {
                 _ => {}
             }
             let retyped = matches!(data.op, Op::NtWeaken | Op::NtRefine { .. });
-            let on_arrays = data.op.name().starts_with("nt.");
-            if on_arrays && (data.op.effects().fresh || matches!(data.op, Op::NtView { .. } | Op::NtReshape)) {
-                self.made.extend(&data.results);
-            }
             // Ops on whole arrays make something else of their operands.
-            if !on_arrays {
+            if data.op.dialect() != "nt" {
                 data.operands.iter().for_each(|&v| *self.passed.entry(self.origin(v)).or_default() += 1);
             }
             if !retyped && !matches!(data.op, Op::Return | Op::ListPush | Op::ListLen) {
@@ -121,24 +114,15 @@ impl<'a> Origins<'a> {
         v
     }
 
-    /// Whether the `k`th of these results is no other one.
-    fn is_apart(&self, way: &[ValueId], k: usize) -> bool {
-        let v = self.origin(way[k]);
+    /// Whether a result goes nowhere else, or is a list of what does not.
+    fn is_apart(&self, result: ValueId) -> bool {
+        let v = self.origin(result);
         if let Some(places) = self.appended.get(&v) {
             return self.passed.get(&v).is_some_and(|&n| n as usize == places.len() + 1)
                 && !self.touched.contains(&v)
                 && places.iter().all(|(items, region)| items.iter().all(|&item| self.is_made_in(item, *region)));
         }
-        if !self.views.contains_key(&v) {
-            return false;
-        }
-        // What goes nowhere else is nothing else; nor is what other ops made.
-        let other = |w: &ValueId| {
-            let (w, ty) = (self.origin(*w), self.entry.ty(*w));
-            w != v && (self.made.contains(&w) || (ty.as_tensor().is_none() && ty.as_list().is_none()))
-        };
-        let rest = way.iter().enumerate().filter(|&(i, _)| i != k);
-        self.passed.get(&v) == Some(&1) || rest.into_iter().all(|(_, w)| other(w))
+        self.views.contains_key(&v) && self.passed.get(&v) == Some(&1)
     }
 
     /// Whether what a list gets is a number, or a view that is made each time and goes nowhere else.

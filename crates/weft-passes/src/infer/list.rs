@@ -494,7 +494,7 @@ impl Infer<'_> {
         match a {
             Abs::List(..) => true,
             Abs::Iter(it) => match &**it {
-                Iter::Enumerate(it, _) => self.is_growing(it),
+                Iter::Enumerate(it, _) | Iter::Reversed(it, _) => self.is_growing(it),
                 Iter::Zip(all) | Iter::Map(_, all) => all.iter().any(|a| self.is_growing(a)),
                 _ => false,
             },
@@ -507,12 +507,45 @@ impl Infer<'_> {
         match a {
             Abs::List(_, site) => self.item_form(*site).is_none(),
             Abs::Iter(it) => match &**it {
-                Iter::Enumerate(it, _) | Iter::Reversed(it) => self.is_empty(it),
+                Iter::Enumerate(it, _) | Iter::Reversed(it, _) => self.is_empty(it),
                 Iter::Zip(all) | Iter::Map(_, all) => all.iter().any(|a| self.is_empty(a)),
                 _ => false,
             },
             _ => false,
         }
+    }
+
+    /// Whether there is no item at a position now.
+    fn has_ended(&mut self, iter: &Abs, index: ValueId) -> Result<ValueId, Diagnostic> {
+        let inner = match iter {
+            Abs::Iter(it) => match &**it {
+                Iter::Enumerate(it, _) => std::slice::from_ref(it),
+                Iter::Zip(all) | Iter::Map(_, all) => &all[..],
+                // A list that has become too short has no item at a position counted from what was its end.
+                Iter::Reversed(it, was) if self.is_growing(it) => {
+                    let (len, was) = (self.list_len(it)?, self.pyint(was)?);
+                    let len = self.pyint(&len)?;
+                    let left = self.emit(Op::Sub, &[was, index], Type::PYINT);
+                    let zero = self.constant(Const::Int(0), Type::PYINT);
+                    let at_end = self.test(CmpOp::Le, left, zero);
+                    let beyond = self.test(CmpOp::Gt, left, len);
+                    return Ok(self.emit(Op::Or, &[at_end, beyond], Type::PYBOOL));
+                }
+                _ => &[],
+            },
+            _ => &[],
+        };
+        let mut ended = None;
+        for it in inner {
+            let this = self.has_ended(it, index)?;
+            ended = Some(ended.map_or(this, |before| self.emit(Op::Or, &[before, this], Type::PYBOOL)));
+        }
+        if let Some(ended) = ended {
+            return Ok(ended);
+        }
+        let len = self.iter_len(iter)?;
+        let len = self.pyint(&len)?;
+        Ok(self.test(CmpOp::Ge, index, len))
     }
 
     /// A loop over a list, or over what goes through one.
@@ -539,9 +572,7 @@ impl Infer<'_> {
         let ((next, ended, end), target) = self.in_loop(turn.region, |s| {
             let one = s.constant(Const::Int(1), Type::PYINT);
             let next = s.emit(Op::Add, &[index, one], Type::PYINT);
-            let len = s.iter_len(iter)?;
-            let len = s.pyint(&len)?;
-            let done = s.test(CmpOp::Ge, index, len);
+            let done = s.has_ended(iter, index)?;
             let (leaves, stays) = (s.out.new_region(), s.out.new_region());
             let ended = s.inside(leaves, |s| s.pending(carried.clone()));
             s.inside(stays, |s| s.terminate(Op::Yield, &[]));

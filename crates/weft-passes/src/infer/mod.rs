@@ -15,7 +15,7 @@
 //! (inlining), `builtins`, `emit` (typed emission), `weak` (weak scalars entering a
 //! dtype), `scalar` (operators on scalars), `array` (operators on arrays, broadcasting), `index`
 //! (element access), `assume` (slices inside their axis), `walk` (statements and control flow), `call` (functions), `prim` (what the
-//! library is written in), `library` (the registry).
+//! library is written in), `library` (the registry), `identity` (which results are objects of their own).
 
 mod abs;
 mod alike;
@@ -43,6 +43,7 @@ mod library;
 mod list;
 mod masked;
 mod objects;
+mod once;
 mod parallel;
 mod pow;
 mod prim;

@@ -375,7 +375,7 @@ impl Infer<'_> {
             Abs::Tuple(_) => true,
             Abs::Range(bounds) => bounds.iter().all(|b| matches!(b, Abs::Const(_))),
             Abs::Iter(it) => match &**it {
-                Iter::Enumerate(it, _) | Iter::Reversed(it) | Iter::Parallel(it) => self.is_static(it),
+                Iter::Enumerate(it, _) | Iter::Reversed(it, _) | Iter::Parallel(it) => self.is_static(it),
                 Iter::Zip(all) | Iter::Map(_, all) => all.iter().all(|a| self.is_static(a)),
                 Iter::Filter(..) | Iter::Generator(_) => false,
             },
@@ -398,7 +398,15 @@ impl Infer<'_> {
             Abs::Tuple(items) => Ok(Abs::Const(Const::Int(items.len() as i128))),
             Abs::Range(bounds) => self.range_len(bounds),
             Abs::Iter(it) => match &**it {
-                Iter::Enumerate(it, _) | Iter::Reversed(it) | Iter::Parallel(it) => self.iter_len(it),
+                Iter::Enumerate(it, _) | Iter::Parallel(it) => self.iter_len(it),
+                Iter::Reversed(it, was) if self.is_growing(it) => {
+                    // It begins where the end was, and ends at once if that is beyond the end now.
+                    let (len, was) = (self.list_len(it)?, self.pyint(was)?);
+                    let (len, zero) = (self.pyint(&len)?, self.constant(Const::Int(0), Type::PYINT));
+                    let fits = self.test(CmpOp::Le, was, len);
+                    Ok(Abs::Value(self.emit(Op::Select, &[fits, was, zero], Type::PYINT)))
+                }
+                Iter::Reversed(_, len) => Ok(len.clone()),
                 Iter::Zip(all) | Iter::Map(_, all) => {
                     let mut lens = vec![];
                     for a in all {
@@ -461,9 +469,8 @@ impl Infer<'_> {
                 }
                 Iter::Parallel(it) => self.item_at(it, i),
                 Iter::Zip(all) => Ok(Abs::Tuple(all.iter().map(|a| self.item_at(a, i)).collect::<Result<_, _>>()?)),
-                Iter::Reversed(it) => {
-                    let len = self.iter_len(it)?;
-                    let last = self.int_binop(BinOp::Sub, &len, &Abs::Const(Const::Int(1)))?;
+                Iter::Reversed(it, len) => {
+                    let last = self.int_binop(BinOp::Sub, len, &Abs::Const(Const::Int(1)))?;
                     let k = self.int_binop(BinOp::Sub, &last, i)?;
                     self.item_at(it, &k)
                 }

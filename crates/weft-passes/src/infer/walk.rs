@@ -65,6 +65,7 @@ impl Infer<'_> {
     pub(super) fn walk_body(&mut self, py: Here<'_>, args: Vec<Abs>) -> Result<Flow, Diagnostic> {
         let mut env: Env = vec![None; py.func.values.len()];
         for (&p, a) in py.func.params().iter().zip(args) {
+            self.used_once(py, p, &a)?;
             env[p.index()] = Some(a);
         }
         self.walk_region(py, py.func.body, &mut env)
@@ -327,6 +328,7 @@ impl Infer<'_> {
             other => return Err(self.internal(&format!("{} at stage py", other.name()))),
         };
         if let Some(&r) = data.results.first() {
+            self.used_once(py, r, &result)?;
             env[r.index()] = Some(result);
         }
         Ok(None)
@@ -440,6 +442,10 @@ impl Infer<'_> {
     fn unpack_star(&mut self, a: &Abs, star: usize, n: usize) -> Result<Vec<Abs>, Diagnostic> {
         if self.as_list(a).is_some() {
             return self.unpack_star_list(a, star, n);
+        }
+        if (matches!(a, Abs::Iter(_) | Abs::Range(_)) || self.as_tensor(a).is_some()) && !self.is_static(a) {
+            let items = self.list_of(a)?;
+            return self.unpack_star_list(&items, star, n);
         }
         let mut items = self.sequence(a)?;
         if items.len() + 1 < n {
