@@ -16,6 +16,7 @@ import importing
 import language
 import products
 import runtime
+import threads
 import wheel
 from measure import Result, machine, table, write
 
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "language": language.run,
     "products": products.run,
     "runtime": runtime.run,
+    "threads": threads.run,
     "wheel": wheel.run,
 }
 

@@ -1,11 +1,13 @@
 """Lists in compiled code: CPython is the oracle for values, types, aliasing, exceptions and their messages."""
 
 import copy
+import gc
 
 import pytest
 
 import numpy as np
 import weft
+from support import function
 
 
 def outcome(function, args):
@@ -681,6 +683,7 @@ def test_nothing_leaks():
         return weft.memory.stats()["native:cpu:0"]["host"].live
 
     compiled(5, x)
+    gc.collect()
     before = live()
     for i in range(100_000):
         if i % 10:
@@ -814,3 +817,62 @@ def test_an_iterator_is_used_once():
     with pytest.raises(weft.errors.UnsupportedError, match="may have been used up"):
         again([1, 2])
     assert anew([1, 2]) == 6
+
+
+# What is written out is an array of a size that is known; what may have changed since is not.
+_WRITTEN_OUT = {
+    "numbers": ("", "np.array([n, 2 * n, 3])", "tensor<3xi64"),
+    "rows": ("", "np.array([[n, 1.5], [2, n], [0, 0]])", "tensor<3x2xf64"),
+    "tuples": ("", "np.array([(n, 1), (2, n)])", "tensor<2x2xi64"),
+    "deeper": ("", "np.array([[[n], [2]], [[3], [n]]])", "tensor<2x2x1xi64"),
+    "another dtype": ("", "np.array([n, 2], dtype=np.float32)", "tensor<2xf32"),
+    "a name": ("items = [n, 4]", "np.array(items)", "tensor<2xi64"),
+    "a name that lives on": ("items = [n, 4]\nx = np.array(items)\nitems.append(5)", "x, items", "tensor<2xi64"),
+    "appended": ("items = [n, 4]\nitems.append(n)", "np.array(items)", "tensor<3xi64"),
+    "appended, perhaps": ("items = [n, 4]\nif n > 3:\n    items.append(n)", "np.array(items)", None),
+    "appended later in a loop": (
+        "items = [n]\nx = np.zeros(1, int)\nfor i in range(3):\n    x = np.array(items)\n    items.append(i)",
+        "x",
+        None,
+    ),
+    "changed": ("items = [n, 4]\nitems[0] = 9", "np.array(items)", None),
+    "a row that is changed": ("row = [n, 4]\nrows = [row, [1, 2]]\nrow[0] = 7", "np.array(rows)", None),
+    "a row that is changed later": (
+        "row = [n, 4]\nrows = [row, [1, 2]]\nx = np.array(rows)\nrow[0] = 7",
+        "x, rows",
+        "tensor<2x2xi64",
+    ),
+    "one row twice": ("row = [n, 4]", "np.array([row, row])", None),
+    "repeated": ("items = [n] * 3", "np.array(items)", None),
+    "truths": ("", "np.array([n > 3, True])", "tensor<2xbool"),
+    "complex": ("", "np.array([n, 1j])", "tensor<2xc128"),
+    "nothing": ("", "np.array([])", None),
+}
+
+
+# spec: N2, N3
+@pytest.mark.parametrize("name", _WRITTEN_OUT)
+def test_arrays_of_lists_that_are_written_out(name):
+    body, result, known = _WRITTEN_OUT[name]
+    f = function(result, "n", body)
+    for n in (2, 5, -1):
+        ours, theirs = f(n), f.py_func(n)
+        for mine, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (ours, theirs)), strict=True):
+            assert type(mine) is type(other) and np.array_equal(mine, other)
+            assert np.asarray(mine).dtype == np.asarray(other).dtype
+    text = f.inspect("fused")
+    if known:
+        assert known in text
+        assert "list" not in text or "lives on" in name or "later" in name
+    elif name != "nothing":
+        assert "list.get" in text
+
+
+# spec: N3
+def test_rows_of_different_lengths_are_no_array():
+    f = function("np.array([[n, 1], [2]])", "n")
+    with pytest.raises(ValueError) as ours:
+        f(1)
+    with pytest.raises(ValueError) as theirs:
+        f.py_func(1)
+    assert str(ours.value).splitlines()[0] == str(theirs.value)

@@ -25,6 +25,9 @@ pub(crate) fn address(name: &str) -> Option<u64> {
         "weft_matmul" => crate::matmul::matmul as *const () as u64,
         "weft_cholesky" => crate::linalg::cholesky_in_place as *const () as u64,
         "weft_solve" => crate::linalg::solve_in_place as *const () as u64,
+        "weft_is_far" => crate::stream::is_far as *const () as u64,
+        "weft_stream" => crate::stream::stream as *const () as u64,
+        "weft_streamed" => crate::stream::streamed as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,
         // Where the processor has no instructions for halves.

@@ -47,6 +47,7 @@ pub mod ptx;
 mod reduce;
 mod simd;
 mod spirv;
+mod stream;
 mod vectors;
 
 pub use compile::{DeviceCode, DeviceTarget, HostCode, compile_host, compile_kernels, infos, inspect, load};

@@ -4,7 +4,7 @@
 //! tiles that are given to threads. Where a product is cut depends on its sizes alone, so that the bits do not depend on how many threads there are.
 
 use crate::abi::CallCtx;
-use crate::dense::{self, Product};
+use crate::dense::{self, Product, Then};
 use crate::each::each;
 use crate::matvec::{MatVec, matvec};
 use crate::numbers::{Complex, Number};
@@ -44,6 +44,7 @@ struct Matrices {
     a_column: isize,
     b_row: isize,
     b_column: isize,
+    then: Then,
 }
 
 impl Matrices {
@@ -79,7 +80,8 @@ impl Matrices {
     /// In tiles: a part of each axis, neither too small to be worth the trouble nor too large for the caches.
     fn in_tiles(&self, ctx: *mut CallCtx, work: impl Fn(&Matrices) + Sync) {
         if self.m * self.n * self.k <= FEW {
-            return work(self);
+            work(self);
+            return self.then.piece([0, self.m], [0, self.n]);
         }
         let part =
             |size: usize, axis: usize| size.div_ceil(PARTS[axis]).next_multiple_of(16).clamp(LEAST[axis], MOST[axis]);
@@ -101,6 +103,7 @@ impl Matrices {
                 }
             };
             work(&tile);
+            self.then.piece([i, tile.m], [j, tile.n]);
         });
     }
 }
@@ -122,16 +125,23 @@ pub(crate) unsafe extern "C" fn matmul(ctx: *mut CallCtx, dtype: u64, words: *co
     let Some(&dtype) = DType::ALL.get(dtype as usize) else { return };
     if let Some(product) = matrices.with_vector() {
         // SAFETY: the caller's.
-        return unsafe { matvec(ctx, dtype, product) };
+        unsafe { matvec(ctx, dtype, product) };
+        return matrices.then.all(ctx, matrices.m, matrices.n);
     }
     let few = matrices.n <= NARROW && matrices.m * matrices.n * matrices.k <= TINY;
     match dtype {
         // SAFETY: the caller's.
-        DType::F32 => unsafe { dense::product::<f32>(ctx, &matrices.product()) },
+        DType::F32 => unsafe { dense::product::<f32>(ctx, &matrices.product(), &matrices.then) },
         // SAFETY: the caller's.
-        DType::F64 => unsafe { dense::product::<f64>(ctx, &matrices.product()) },
-        DType::C64 if few => tiny::<Complex<f32>>(&matrices),
-        DType::C128 if few => tiny::<Complex<f64>>(&matrices),
+        DType::F64 => unsafe { dense::product::<f64>(ctx, &matrices.product(), &matrices.then) },
+        DType::C64 if few => {
+            tiny::<Complex<f32>>(&matrices);
+            matrices.then.piece([0, matrices.m], [0, matrices.n]);
+        }
+        DType::C128 if few => {
+            tiny::<Complex<f64>>(&matrices);
+            matrices.then.piece([0, matrices.m], [0, matrices.n]);
+        }
         DType::C64 => matrices.in_tiles(ctx, |tile| complex::<c32>(tile, c32::new(0.0, 0.0), c32::new(1.0, 0.0))),
         DType::C128 => matrices.in_tiles(ctx, |tile| complex::<c64>(tile, c64::new(0.0, 0.0), c64::new(1.0, 0.0))),
         _ => matrices.in_tiles(ctx, |tile| {
@@ -266,7 +276,7 @@ fn rows<T: Number>(matrices: &Matrices, at: impl Fn(*const u8, usize) -> *const 
 /// Blocks of `b` are packed, and added to the rows of the product with the factors of `a`.
 #[inline(always)]
 fn blocks<T: Copy>(matrices: &Matrices, zero: T, add: impl Fn(T, T, T) -> T + Copy) {
-    let &Matrices { to, a, b, m, n, k, to_row, to_column, a_row, a_column, b_row, b_column } = matrices;
+    let &Matrices { to, a, b, m, n, k, to_row, to_column, a_row, a_column, b_row, b_column, .. } = matrices;
     let mut row = [zero; COLUMNS];
     for first in (0..n).step_by(COLUMNS) {
         let columns = COLUMNS.min(n - first);
@@ -309,7 +319,7 @@ mod tests {
         let item = size_of::<T>();
         let address = |data: *const T| data.addr() as u64;
         let (rows, columns) = ((n * item) as u64, item as u64);
-        let words: [u64; 12] = [
+        let words: [u64; 14] = [
             to.as_mut_ptr().expose_provenance() as u64,
             address(a.as_ptr()),
             address(b.as_ptr()),
@@ -322,6 +332,8 @@ mod tests {
             columns,
             rows,
             columns,
+            0,
+            0,
         ];
         // SAFETY: matrices in rows.
         unsafe { matmul(std::ptr::null_mut(), dtype as u64, words.as_ptr()) };

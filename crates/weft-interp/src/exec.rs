@@ -297,6 +297,16 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::NtProduct | Op::MemProduct => {
+                let sizes = match data.op {
+                    Op::NtProduct => self.product(id)?,
+                    _ => self.matrices(id)?,
+                };
+                // All of it is one piece.
+                let piece = [0, sizes[0], 0, sizes[1]].map(|n| Value::Scalar(Scalar::i64(n)));
+                self.region(data.regions[0], piece.to_vec())?;
+                vec![]
+            }
             Op::SimtLaunch { kernel, dims } => {
                 let args = self.operands(&data.operands[*dims as usize..])?;
                 let callee = self.m.func(kernel).ok_or_else(|| Failure::fault(format!("no kernel @{kernel}")))?;
@@ -485,6 +495,30 @@ impl<'m> Frame<'m> {
         sizes.get(dim as usize).copied().ok_or_else(|| Failure::fault("the launch has no such dimension"))
     }
 
+    /// `mem.matmul`: gives the rows and columns.
+    fn matrices(&self, id: OpId) -> Done<[i64; 2]> {
+        let pointer = |i: usize| match self.operand(id, i)? {
+            Value::Pointer(p) => Ok(p.clone()),
+            other => Err(Failure::fault(format!("{other:?} where a pointer belongs"))),
+        };
+        let (to, a, b) = (pointer(0)?, pointer(1)?, pointer(2)?);
+        let word = |i: usize| self.operand(id, i).and_then(Value::int);
+        let steps = |i: usize| Ok::<_, Failure>((word(i)?, word(i + 1)?));
+        let (of_to, of_a, of_b) = (steps(6)?, steps(8)?, steps(10)?);
+        for i in 0..word(3)? {
+            for j in 0..word(4)? {
+                let mut get = |l: usize| {
+                    let x = a.offset + i * of_a.0 + l as i64 * of_a.1;
+                    let y = b.offset + l as i64 * of_b.0 + j * of_b.1;
+                    Ok((a.memory.load(x, a.dtype)?, b.memory.load(y, b.dtype)?))
+                };
+                let v = crate::nt::sum_of_products(word(5)? as usize, to.dtype, &mut get)?;
+                to.memory.store(to.offset + i * of_to.0 + j * of_to.1, v)?;
+            }
+        }
+        Ok([word(3)?, word(4)?])
+    }
+
     /// Pointers and owners.
     fn mem(&mut self, id: OpId) -> Done<Vec<Value>> {
         let data = self.f.op(id);
@@ -602,21 +636,7 @@ impl<'m> Frame<'m> {
                 vec![]
             }
             Op::MemMatmul => {
-                let (to, a, b) = (pointer(0)?, pointer(1)?, pointer(2)?);
-                let word = |i: usize| self.operand(id, i).and_then(Value::int);
-                let steps = |i: usize| Ok::<_, Failure>((word(i)?, word(i + 1)?));
-                let (of_to, of_a, of_b) = (steps(6)?, steps(8)?, steps(10)?);
-                for i in 0..word(3)? {
-                    for j in 0..word(4)? {
-                        let mut get = |l: usize| {
-                            let x = a.offset + i * of_a.0 + l as i64 * of_a.1;
-                            let y = b.offset + l as i64 * of_b.0 + j * of_b.1;
-                            Ok((a.memory.load(x, a.dtype)?, b.memory.load(y, b.dtype)?))
-                        };
-                        let v = crate::nt::sum_of_products(word(5)? as usize, to.dtype, &mut get)?;
-                        to.memory.store(to.offset + i * of_to.0 + j * of_to.1, v)?;
-                    }
-                }
+                self.matrices(id)?;
                 vec![]
             }
             Op::MemCholesky | Op::MemSolve => {

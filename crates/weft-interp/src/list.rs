@@ -93,6 +93,12 @@ impl Frame<'_> {
                 list.borrow_mut().push(item);
                 vec![]
             }
+            Op::ListRoom => {
+                let n = usize::try_from(self.operand(id, 1)?.int()?);
+                let n = n.ok().filter(|_| list.borrow().is_empty());
+                list.borrow_mut().resize(n.ok_or_else(|| Failure::fault("the list has items"))?, vec![]);
+                vec![]
+            }
             _ => {
                 let n = self.operand(id, 1)?.int()?;
                 let n = usize::try_from(n).ok().filter(|&n| n <= list.borrow().len());

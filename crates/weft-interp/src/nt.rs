@@ -145,22 +145,18 @@ impl<'m> Frame<'m> {
 
     /// `nt.matmul`: sums in order, from the first product on.
     fn matmul(&self, id: OpId) -> Result<Array, Failure> {
-        let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
         let t = self.tensor_type(self.f.op(id).results[0])?;
         let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
-        let (row, column) = (t.rank() - 2, t.rank() - 1);
-        if a.shape[column] != b.shape[row] {
-            return Err(Failure::fault(format!("{:?} times {:?}", a.shape, b.shape)));
-        }
-        for position in indices(&out.shape) {
-            let mut get = |l: usize| {
-                let (mut from_a, mut from_b) = (position.clone(), position.clone());
-                (from_a[column], from_b[row]) = (l as i64, l as i64);
-                Ok((a.load(&from_a)?, b.load(&from_b)?))
-            };
-            out.store(&position, sum_of_products(a.shape[column] as usize, t.dtype, &mut get)?)?;
-        }
+        multiply(&out, self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?)?;
         Ok(out)
+    }
+
+    /// `nt.product` without its region: gives the rows and columns.
+    pub(crate) fn product(&self, id: OpId) -> Result<[i64; 2], Failure> {
+        let [to, a, b] = [0, 1, 2].map(|k| self.operand(id, k).and_then(Value::array));
+        let to = to?;
+        multiply(to, a?, b?)?;
+        Ok([to.shape[0], to.shape[1]])
     }
 
     /// Ops without regions.
@@ -316,6 +312,23 @@ impl<'m> Frame<'m> {
             _ => return Err(Failure::fault("the interpreter does not know the op")),
         })
     }
+}
+
+/// Writes the products of matrices: sums in order, from the first product on.
+fn multiply(out: &Array, a: &Array, b: &Array) -> Result<(), Failure> {
+    let (row, column) = (out.shape.len() - 2, out.shape.len() - 1);
+    if a.shape[column] != b.shape[row] {
+        return Err(Failure::fault(format!("{:?} times {:?}", a.shape, b.shape)));
+    }
+    for position in indices(&out.shape) {
+        let mut get = |l: usize| {
+            let (mut from_a, mut from_b) = (position.clone(), position.clone());
+            (from_a[column], from_b[row]) = (l as i64, l as i64);
+            Ok((a.load(&from_a)?, b.load(&from_b)?))
+        };
+        out.store(&position, sum_of_products(a.shape[column] as usize, out.dtype, &mut get)?)?;
+    }
+    Ok(())
 }
 
 /// A sum of `n` products, in order, from the first on.

@@ -341,6 +341,10 @@ ops! {
     NtFold "nt.fold" { fold: Fold, axes: Vec<u32> }: 0 -> 1, regions 1, reads fresh;
     /// Products of the matrices in the last two axes; the axes before those are the same in all three.
     NtMatmul "nt.matmul": 2 -> 1, regions 0, reads fresh;
+    /// Writes the product of the matrices in operands 1 and 2 into operand 0, of which neither is a part, piece by piece, in any
+    /// order, at once. When a piece is there, the region `^(i64 first row, rows, first column, columns)` runs for it: what is
+    /// made of the product is made while it is near.
+    NtProduct "nt.product": 3 -> 0, regions 1, reads writes;
     /// The sum of the products of two vectors of one dtype and size.
     NtDot "nt.dot": 2 -> 1, regions 0, reads;
     /// The lower Cholesky factor of a matrix, of which the upper half is not read; and 1, or 0 where it has none.
@@ -361,6 +365,8 @@ ops! {
     ListSet "list.set": (2+) -> 0, regions 0, writes;
     /// Adds an item at the end: operands are list, the item's values….
     ListPush "list.push": (1+) -> 0, regions 0, writes may_raise;
+    /// Makes a list without items one of so many (i64, not negative) items of numbers, each of which is set before it is read.
+    ListRoom "list.room": 2 -> 0, regions 0, writes may_raise;
     /// Keeps only so many items (not negative, at most the length).
     ListTruncate "list.truncate": 2 -> 0, regions 0, writes;
 
@@ -471,6 +477,8 @@ ops! {
     /// The product of two matrices: operands are its elements and the factors', its rows and columns, how many products
     /// an element sums, and of each of the three the bytes from one row and from one column to the next.
     MemMatmul "mem.matmul": 12 -> 0, regions 0, reads writes;
+    /// `mem.matmul`, piece by piece, with what is done for each: the region of `nt.product`.
+    MemProduct "mem.product": 12 -> 0, regions 1, reads writes;
     /// The sum of the products of two vectors: operands are their elements, how many there are, and of both the bytes from one
     /// element to the next.
     MemDot "mem.dot": 5 -> 1, regions 0, reads;

@@ -363,7 +363,8 @@ pub fn dce(f: &mut Func) {
     loop {
         let mut uses = f.use_counts();
         let sizes = mentions(f);
-        let mut changed = sweep(f, f.body, &mut uses, &sizes);
+        let mut changed = forget_lists(f, &mut uses);
+        changed |= sweep(f, f.body, &mut uses, &sizes);
         let mut ids = vec![];
         f.walk(&mut |op| ids.push(op));
         for id in ids {
@@ -375,6 +376,31 @@ pub fn dce(f: &mut Func) {
             return;
         }
     }
+}
+
+/// Takes away lists that are only appended to: nobody looks at them.
+fn forget_lists(f: &mut Func, uses: &mut [u32]) -> bool {
+    let mut pushes: HashMap<ValueId, u32> = HashMap::new();
+    let mut made = vec![];
+    f.walk(&mut |op| match f.op(op).op {
+        Op::ListNew => made.push(f.op(op).results[0]),
+        Op::ListPush => *pushes.entry(f.op(op).operands[0]).or_default() += 1,
+        _ => {}
+    });
+    made.retain(|list| pushes.get(list).copied().unwrap_or(0) == uses[list.index()]);
+    if made.is_empty() {
+        return false;
+    }
+    for region in 0..f.regions.len() {
+        let (gone, kept): (Vec<OpId>, Vec<OpId>) = f.regions[region].ops.iter().partition(|&&op| {
+            let data = f.op(op);
+            let list = if data.op == Op::ListPush { data.operands.first() } else { data.results.first() };
+            matches!(data.op, Op::ListPush | Op::ListNew) && list.is_some_and(|list| made.contains(list))
+        });
+        gone.into_iter().for_each(|op| forget(f, op, uses));
+        f.regions[region].ops = kept;
+    }
+    true
 }
 
 /// How many values have each size symbol in their type.

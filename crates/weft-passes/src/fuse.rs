@@ -10,7 +10,7 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, forward, rows};
+use crate::{PassCx, blocks, canon, comprehend, forward, products, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
@@ -67,7 +67,9 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         canon::cse(f);
         canon::dce(f);
         rows::run(f);
+        products::run(f);
         blocks::run(f);
+        comprehend::run(f);
     }
     m.stage = Stage::Fused;
     Ok(m)

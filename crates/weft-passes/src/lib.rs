@@ -20,6 +20,7 @@
 
 mod blocks;
 pub mod canon;
+mod comprehend;
 mod forward;
 pub mod fuse;
 pub mod infer;
@@ -27,6 +28,7 @@ pub mod loops;
 pub mod own;
 pub mod pipeline;
 pub mod place;
+mod products;
 pub mod py;
 mod races;
 mod rebuild;

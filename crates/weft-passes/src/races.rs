@@ -113,7 +113,7 @@ pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
 pub(crate) fn written(data: &OpData) -> Option<ValueId> {
     match data.op {
         Op::NtStore { .. } => Some(data.operands[1]),
-        Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } => Some(data.operands[0]),
+        Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } | Op::NtProduct => Some(data.operands[0]),
         _ => None,
     }
 }
@@ -318,7 +318,7 @@ impl<'f> Check<'f> {
         let plain = "write it as a plain loop: range";
         match &data.op {
             Op::Call { .. } => return refuse("a function that calls itself cannot be called in a prange yet", plain),
-            Op::ListSet | Op::ListPush | Op::ListTruncate if outer(&&data.operands[0]) => {
+            Op::ListSet | Op::ListPush | Op::ListRoom | Op::ListTruncate if outer(&&data.operands[0]) => {
                 return refuse("iterations of a prange cannot change one list", "write into an array, or use range");
             }
             Op::CellSet if outer(&&data.operands[1]) => {

@@ -142,6 +142,7 @@ pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
                     Op::MemReduce { .. }
                         | Op::MemCopy { .. }
                         | Op::MemMatmul
+                        | Op::MemProduct
                         | Op::MemDot
                         | Op::MemCholesky
                         | Op::MemSolve
@@ -424,7 +425,7 @@ fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circums
                 f.walk_region(data.regions[0], &mut |inner| {
                     blocks |= matches!(
                         f.op(inner).op,
-                        Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemDot
+                        Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemProduct | Op::MemDot
                     );
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
@@ -439,8 +440,13 @@ fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circums
                 note(Kind::Parallel, Cost::None, BY_BLOCKS.into());
                 continue;
             }
-            Op::MemMatmul if given.serial => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
-            Op::MemMatmul => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),
+            Op::MemMatmul | Op::MemProduct => {
+                match given.serial {
+                    true => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
+                    false => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),
+                }
+                continue;
+            }
             Op::ParBlocks { cost } => {
                 let turns = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = format!("iterations on several threads from {turns} on, at about {cost} ns each");

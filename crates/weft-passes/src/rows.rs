@@ -89,7 +89,10 @@ impl Group {
         let rows = canon::dims(f, source)[..left].to_vec();
         let ends = |id: &OpId| {
             let e = f.effects(*id);
-            e.writes || e.exits || f.op(*id).op.is_terminator() || f.op(*id).op.dialect() == "env"
+            (e.writes && !matches!(f.op(*id).op, Op::ShapeBind { .. }))
+                || e.exits
+                || f.op(*id).op.is_terminator()
+                || f.op(*id).op.dialect() == "env"
         };
         let from = ops[..at].iter().rposition(ends).map_or(0, |k| k + 1);
         let (members, inside, read, leaving) = Default::default();

@@ -2,7 +2,7 @@
 
 use super::pack::{Lines, Room};
 use super::tile::{Dense, LINE, Tile};
-use super::{Product, cost};
+use super::{PIECE, Product, Then, cost};
 use crate::abi::CallCtx;
 use crate::each::each;
 
@@ -28,7 +28,7 @@ fn part(size: usize, most: usize, unit: usize) -> usize {
 
 /// # Safety
 /// As for [`super::product`]; the columns of the product are neighbours.
-pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product) {
+pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Then) {
     let (kernels, item) = (T::kernels(), size_of::<T>());
     let symmetric = p.is_symmetric();
     let across = kernels.columns();
@@ -42,13 +42,15 @@ pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product) {
             let depth = depth.min(p.k - start);
             let slice = Slice { first, columns, start, depth };
             slice.pack::<T>(ctx, p, packed);
+            let then = if start + depth == p.k && !symmetric { then } else { &Then::NOTHING };
             // SAFETY: the caller's.
-            unsafe { slice.multiply::<T>(ctx, p, packed, symmetric) };
+            unsafe { slice.multiply::<T>(ctx, p, packed, symmetric, then) };
         }
     }
     if symmetric {
         // SAFETY: a square matrix.
         unsafe { mirror::<T>(ctx, p) };
+        then.all(ctx, p.m, p.n);
     }
 }
 
@@ -101,7 +103,7 @@ impl Slice {
     }
 
     /// Adds the products with the slice.
-    unsafe fn multiply<T: Dense>(&self, ctx: *mut CallCtx, p: &Product, packed: Shared, symmetric: bool) {
+    unsafe fn multiply<T: Dense>(&self, ctx: *mut CallCtx, p: &Product, packed: Shared, symmetric: bool, then: &Then) {
         let kernels = T::kernels();
         let blocks = p.m.div_ceil(ROWS).next_multiple_of(BLOCKS);
         let rows = p.m.div_ceil(blocks).max(FEW_ROWS).next_multiple_of(kernels.rows);
@@ -115,18 +117,26 @@ impl Slice {
             let (i, j) = ((high - 1 - at / across) * rows, at % across * wide);
             let block = Block { i, rows: rows.min(p.m - i), j, columns: wide.min(self.columns - j) };
             // SAFETY: parts of the product that do not overlap.
-            unsafe { self.block::<T>(p, packed, &block, symmetric) };
+            unsafe { self.block::<T>(p, packed, &block, symmetric, &|columns| then.piece([i, block.rows], columns)) };
         });
     }
 
-    /// Packs some rows of `a` and multiplies them.
-    unsafe fn block<T: Dense>(&self, p: &Product, packed: Shared, block: &Block, symmetric: bool) {
+    /// Packs some rows of `a` and multiplies them; says which columns are there, some at a time.
+    unsafe fn block<T: Dense>(
+        &self,
+        p: &Product,
+        packed: Shared,
+        block: &Block,
+        symmetric: bool,
+        done: &dyn Fn([usize; 2]),
+    ) {
         let (kernels, item) = (T::kernels(), size_of::<T>());
         let (height, width, depth) = (kernels.rows, kernels.columns(), self.depth);
         let end = block.i + block.rows;
         if symmetric && self.first + block.j >= end {
             return;
         }
+        let (together, mut told) = (PIECE / block.rows.max(1), block.j);
         let mut room = Room::for_rows(block.rows.next_multiple_of(height) * depth * item);
         let rows = room.start().cast::<T>();
         // SAFETY: parts of the matrices, and room for the rows.
@@ -164,6 +174,10 @@ impl Slice {
                         next,
                     };
                     kernels.packed(height.min(block.rows - i), columns, &tile);
+                }
+                if j + columns - told >= together || j + columns == block.j + block.columns {
+                    done([self.first + told, j + columns - told]);
+                    told = j + columns;
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::pack::{Lines, Room};
 use super::tile::{Dense, LINE, Tile, ahead};
-use super::{Product, cost};
+use super::{Product, Then, cost};
 use crate::abi::CallCtx;
 use crate::each::each;
 
@@ -59,7 +59,7 @@ pub(super) unsafe fn turned<T: Dense>(ctx: *mut CallCtx, p: &Product) {
         Lines { from: p.a, to: a, lines: p.m, depth: p.k, line, along, width: p.m }.copy();
         let turned = Product { to, b: a.cast(), to_steps: steps, b_steps: steps, ..p.transposed() };
         let cut = Cut { rows: ROWS.next_multiple_of(T::kernels().rows), columns: p.m, depth: DEPTH, far: false };
-        in_parts::<T>(ctx, &turned, &cut);
+        in_parts::<T>(ctx, &turned, &cut, &Then::NOTHING);
         let [line, along] = steps;
         Lines { from: to, to: p.to.cast::<T>(), lines: p.n, depth: p.m, line, along, width: p.n }.copy();
     }
@@ -74,11 +74,11 @@ pub(super) fn is_turned<T: Dense>(p: &Product) -> bool {
 
 /// # Safety
 /// As for [`super::product`]; the columns of the product are neighbours.
-pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut) {
+pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut, then: &Then) {
     let item = size_of::<T>();
     if p.b_steps[1] == item as isize || p.k == 0 {
         // SAFETY: the caller's.
-        return unsafe { in_parts::<T>(ctx, p, cut) };
+        return unsafe { in_parts::<T>(ctx, p, cut, then) };
     }
     let mut room = Room::for_columns(p.k * p.n * item);
     let to = room.start().cast::<T>();
@@ -87,12 +87,12 @@ pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut
     unsafe {
         Lines { from: p.b, to, lines: p.n, depth: p.k, line, along, width: p.n }.copy();
         let b_steps = [(p.n * item) as isize, item as isize];
-        in_parts::<T>(ctx, &Product { b: to.cast(), b_steps, ..*p }, cut);
+        in_parts::<T>(ctx, &Product { b: to.cast(), b_steps, ..*p }, cut, then);
     }
 }
 
 /// Columns of `b` are neighbours where anything is summed.
-unsafe fn in_parts<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut) {
+unsafe fn in_parts<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut, then: &Then) {
     let across = p.n.div_ceil(cut.columns);
     each(ctx, p.m.div_ceil(cut.rows) * across, cost(cut.rows * cut.columns * p.k), &|at| {
         let (i, j) = (at / across * cut.rows, at % across * cut.columns);
@@ -101,6 +101,7 @@ unsafe fn in_parts<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut) {
             let [to, a] = [(p.to.cast_const(), p.to_steps), (p.a, p.a_steps)].map(|(x, s)| x.offset(i as isize * s[0]));
             let (right, m, n) = (j * size_of::<T>(), cut.rows.min(p.m - i), cut.columns.min(p.n - j));
             part::<T>(&Product { to: to.cast_mut().add(right), a, b: p.b.add(right), m, n, ..*p }, cut);
+            then.piece([i, m], [j, n]);
         }
     });
 }

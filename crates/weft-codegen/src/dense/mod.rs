@@ -9,12 +9,52 @@ mod direct;
 mod pack;
 mod tile;
 
-use crate::abi::CallCtx;
+use crate::abi::{CallCtx, Chunk};
+use crate::each::each;
 pub(crate) use pack::Room;
 use tile::Dense;
 
 /// Products of elements in a nanosecond.
 const SPEED: usize = 25;
+
+/// What is to be done for each piece of a product that is there.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Then {
+    chunk: Option<Chunk>,
+    env: *const u64,
+}
+
+/// Elements of a piece that are looked at together, about: they are in a near cache.
+const PIECE: usize = 1 << 14;
+
+impl Then {
+    /// Nothing.
+    pub(crate) const NOTHING: Then = Then { chunk: None, env: std::ptr::null() };
+
+    /// For some rows and columns of the product: how many, and which the first ones are.
+    pub(crate) fn piece(&self, rows: [usize; 2], columns: [usize; 2]) {
+        let Some(chunk) = self.chunk else { return };
+        let numbers = [rows[0], rows[1], columns[0], columns[1]].map(|n| n as u64);
+        // SAFETY: compiled code that reads four numbers, writes to this piece, and asks the runtime for nothing.
+        unsafe { chunk(std::ptr::null_mut(), self.env, numbers.as_ptr().expose_provenance() as u64, 0) };
+    }
+
+    /// For all of a product.
+    pub(crate) fn all(&self, ctx: *mut CallCtx, m: usize, n: usize) {
+        if self.chunk.is_none() {
+            return;
+        }
+        let rows = (PIECE / n.max(1)).clamp(1, m.max(1));
+        each(ctx, m.div_ceil(rows), u32::try_from(rows * n).unwrap_or(u32::MAX), &|at| {
+            let i = at * rows;
+            self.piece([i, rows.min(m - i)], [0, n]);
+        });
+    }
+}
+
+// SAFETY: compiled code that threads may run at once, for different pieces.
+unsafe impl Sync for Then {}
 
 /// `to[m, n] = a[m, k] b[k, n]`. Steps are in bytes, from row to row and from column to column.
 #[derive(Clone, Copy)]
@@ -61,21 +101,22 @@ impl Product {
 /// # Safety
 /// The matrices may be read and written; the product overlaps no factor, and its rows or columns are neighbours. The
 /// call is running, or null.
-pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product) {
+pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Then) {
     let item = size_of::<T>() as isize;
-    let turned;
-    let p = if p.to_steps[1] == item {
-        p
-    } else {
-        turned = p.transposed();
-        &turned
-    };
+    if p.to_steps[1] != item {
+        // SAFETY: the caller's.
+        unsafe { product::<T>(ctx, &p.transposed(), &Then::NOTHING) };
+        return then.all(ctx, p.m, p.n);
+    }
     // SAFETY: the caller's.
     unsafe {
         match direct::Cut::of::<T>(p) {
-            Some(cut) => direct::product::<T>(ctx, p, &cut),
-            None if direct::is_turned::<T>(p) => direct::turned::<T>(ctx, p),
-            None => blocks::product::<T>(ctx, p),
+            Some(cut) => direct::product::<T>(ctx, p, &cut, then),
+            None if direct::is_turned::<T>(p) => {
+                direct::turned::<T>(ctx, p);
+                then.all(ctx, p.m, p.n);
+            }
+            None => blocks::product::<T>(ctx, p, then),
         }
     }
 }

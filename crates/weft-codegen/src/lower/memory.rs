@@ -74,7 +74,10 @@ impl Lowering<'_, '_> {
         let &IrType::Mem(d, _) = self.ir_type(pointer) else {
             return Err(malformed(format!("`{}` needs a pointer", data.op.name()), data.span));
         };
-        let (p, index) = (self.operand(data, at)?, self.operand(data, at + 1)?);
+        let (p, mut index) = (self.operand(data, at)?, self.operand(data, at + 1)?);
+        if let Some((_, by)) = self.shifted.iter().find(|(of, _)| *of == pointer) {
+            index = self.b.op(Opcode::LLVMSub, index, *by);
+        }
         let cx = self.b.context;
         let natural = d.size() as u32;
         Ok(match unit {

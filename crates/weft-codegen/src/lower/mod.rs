@@ -150,6 +150,8 @@ pub(crate) struct Lowering<'m, 'c> {
     values: Vec<Option<Value>>,
     /// Groups of the parallel loops around: every memory access belongs to all of them.
     pub(crate) groups: Vec<Metadata>,
+    /// Pointers that stand for others, whose first elements are so far on.
+    pub(crate) shifted: Vec<(ValueId, Value)>,
     /// The loops and blocks around, innermost last.
     pub(crate) exits: Vec<Exit>,
     /// Exceptions being handled, innermost last: the address of each record.
@@ -161,7 +163,18 @@ pub(crate) struct Lowering<'m, 'c> {
 impl<'m, 'c> Lowering<'m, 'c> {
     pub(crate) fn new(unit: &'m Unit<'m, 'c>, func: &'m Func, b: Builder<'c>, frame: Frame) -> Self {
         let values = vec![None; func.values.len()];
-        Lowering { unit, func, b, frame, values, groups: vec![], exits: vec![], handled: vec![], span: Span::NONE }
+        Lowering {
+            unit,
+            func,
+            b,
+            frame,
+            values,
+            groups: vec![],
+            shifted: vec![],
+            exits: vec![],
+            handled: vec![],
+            span: Span::NONE,
+        }
     }
 
     /// Lowers a region's ops. Gives the values it yields, or `None` if control never reaches its end.
@@ -227,7 +240,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemCopy { rank } => self.copy(data, *rank)?,
             Op::MemCount => self.count_true(data)?,
             Op::MemCompress { back } => self.compress(data, *back)?,
-            Op::MemMatmul => self.matmul(data)?,
+            Op::MemMatmul | Op::MemProduct => self.matmul(data)?,
             Op::MemDot => self.dot(data)?,
             Op::MemCholesky | Op::MemSolve => self.linalg(data)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,

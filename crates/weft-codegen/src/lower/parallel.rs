@@ -7,10 +7,11 @@
 use std::mem::offset_of;
 
 use weft_diag::Span;
-use weft_ir::{Op, OpData, RegionId, ValueId};
+use weft_ir::attr::Unit;
+use weft_ir::{Op, OpData, RegionId, Type as IrType, ValueId};
 
 use super::host::{align_frame, set_attributes};
-use super::{Frame, Lowering, malformed, types};
+use super::{Frame, Lowering, Target, malformed, types};
 use crate::abi::{CallCtx, RuntimeTable};
 use crate::error::Result;
 use crate::llvm::builder::{Builder, IntIs, Opcode};
@@ -18,6 +19,11 @@ use crate::llvm::context::Context;
 use crate::llvm::metadata::LoopHints;
 use crate::llvm::module::{Linkage, Place};
 use crate::llvm::{Type, Value};
+use crate::stream::NEAR;
+
+/// Items whose results go past the caches together, and arrays of results at most.
+const BLOCK: u64 = 1024;
+const MOST_STREAMS: usize = 2;
 
 /// `u32 chunk(ctx, env, lo, hi)`.
 fn chunk_type(cx: &Context) -> Type {
@@ -36,7 +42,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             let sizes = self.operands(data)?;
             return self.loop_nest(region, &sizes, &mut vec![]);
         }
-        let (chunk, env) = self.chunk(data)?;
+        let (chunk, env) = self.chunk(data, &data.operands)?;
         let sizes = self.operands(data)?;
         let (&inner, outer) = sizes.split_last().ok_or_else(|| malformed("`par.for` has no size", data.span))?;
         let (items, cost) = match outer {
@@ -55,7 +61,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if !matches!(self.frame, Frame::Entry { .. }) {
             return self.blocks(data.regions[0], self.b.i64(0), blocks, false);
         }
-        let (chunk, env) = self.chunk(data)?;
+        let (chunk, env) = self.chunk(data, &data.operands)?;
         let cost = self.row_cost(turns, cost);
         self.run_chunks(offset_of!(RuntimeTable, par_blocks), [chunk, env, blocks, cost], data.span)
     }
@@ -84,12 +90,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.go_on_if_fine(status, span)
     }
 
-    /// The chunk function of a parallel loop, and the words of what it captured.
-    fn chunk(&mut self, data: &OpData) -> Result<(Value, Value)> {
+    /// The chunk function of a parallel loop over these sizes, and the words of what it captured.
+    pub(crate) fn chunk(&mut self, data: &OpData, sizes: &[ValueId]) -> Result<(Value, Value)> {
         let region = data.regions[0];
         // What is known here is known there too: a step of 8 bytes that is loaded is no longer one to neighbours.
         let (mut captured, mut known, mut words) = (vec![], vec![], vec![]);
-        for v in self.captured(region, &data.operands) {
+        for v in self.captured(region, sizes) {
             let value = self.value(v)?;
             if self.b.is_constant(value) {
                 known.push((v, value));
@@ -99,7 +105,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             }
         }
         let env = self.words(&words);
-        Ok((self.write_chunk(data, region, &captured, &known)?, env))
+        Ok((self.write_chunk(data, sizes, &captured, &known)?, env))
     }
 
     fn product(&self, sizes: &[Value]) -> Value {
@@ -141,11 +147,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
     fn write_chunk(
         &self,
         data: &OpData,
-        region: RegionId,
+        sizes: &[ValueId],
         captured: &[ValueId],
         known: &[(ValueId, Value)],
     ) -> Result<Value> {
-        let (unit, cx) = (self.unit, self.b.context);
+        let (unit, cx, region) = (self.unit, self.b.context, data.regions[0]);
         let name = format!("weft.chunk.{}", unit.module.functions().len());
         let f = unit.module.function(&name, chunk_type(cx), Linkage::Internal);
         set_attributes(unit, f);
@@ -167,11 +173,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
             let v = types::from_slot(&this.b, self.func.ty(id), slot, data.span)?;
             this.bind(id, v);
         }
-        let sizes: Vec<Value> = data.operands.iter().map(|&v| this.value(v)).collect::<Result<_>>()?;
+        let sizes: Vec<Value> = sizes.iter().map(|&v| this.value(v)).collect::<Result<_>>()?;
         match sizes.split_last() {
+            _ if data.op == Op::MemProduct => this.piece(region, lo)?,
             _ if matches!(data.op, Op::ParBlocks { .. }) => this.blocks(region, lo, hi, true)?,
             Some((&inner, outer)) if !outer.is_empty() => this.rows(region, outer, inner, lo, hi)?,
-            _ => this.iterations(region, &[], this.b.i64(0), lo, hi)?,
+            Some((&n, _)) => this.in_blocks(region, n, lo, hi)?,
+            None => return Err(malformed("`par.for` has no size", data.span)),
         }
         this.b.ret(Some(this.b.i32(0)));
         this.finish_failure();
@@ -218,6 +226,104 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
+    /// The loop of a chunk over one dimension of `n` items. If its arrays are far larger than the caches, what it writes goes to a
+    /// near place, from which it is copied past the caches, some items at a time.
+    fn in_blocks(&mut self, region: RegionId, n: Value, lo: Value, hi: Value) -> Result<()> {
+        let (written, bytes) = self.written_in_order(region);
+        if written.is_empty() || self.unit.target != Target::Native {
+            return self.iterations(region, &[], self.b.i64(0), lo, hi);
+        }
+        let (b, cx) = (&self.b, self.b.context);
+        let f = b.function();
+        let (asks, begins) = (b.block(f, c"asks"), b.block(f, c"begins"));
+        let before = b.here();
+        let total = b.op(Opcode::LLVMMul, n, b.i64(bytes));
+        b.branch(b.icmp(IntIs::LLVMIntUGT, total, b.i64(NEAR)), asks, begins);
+        b.at_end(asks);
+        let answer = self.helper("weft_is_far", cx.int(32), &[total]);
+        let b = &self.b;
+        let answer = b.icmp(IntIs::LLVMIntNE, answer, b.i32(0));
+        b.jump(begins);
+        b.at_end(begins);
+        let far = b.phi(cx.int(1));
+        b.incoming(far, &[(b.zero(cx.int(1)), before), (answer, asks)]);
+        let mut near = vec![];
+        for &(pointer, size) in &written {
+            near.push((pointer, size, self.value(pointer)?, self.word_buffer(BLOCK as usize * size as usize / 8)));
+        }
+        let block = self.b.i64(BLOCK);
+        self.strided_loop(lo, hi, block, &[], LoopHints::default(), |this, first, _, _| {
+            let b = &this.b;
+            let (left, zero) = (b.op(Opcode::LLVMSub, hi, first), b.i64(0));
+            let count = b.select(b.icmp(IntIs::LLVMIntULT, left, b.i64(BLOCK)), left, b.i64(BLOCK));
+            let end = b.op(Opcode::LLVMAdd, first, count);
+            let shift = b.select(far, first, zero);
+            for &(pointer, _, own, room) in &near {
+                let place = this.b.select(far, room, own);
+                this.bind(pointer, place);
+                this.shifted.push((pointer, shift));
+            }
+            this.iterations(region, &[], zero, first, end)?;
+            this.shifted.clear();
+            near.iter().for_each(|&(pointer, _, own, _)| this.bind(pointer, own));
+            this.if_far(far, |this| {
+                for &(_, size, own, room) in &near {
+                    let b = &this.b;
+                    let bytes = |items: Value| b.op(Opcode::LLVMMul, items, b.i64(size));
+                    let (to, count) = (b.element(cx.int(8), own, bytes(first)), bytes(count));
+                    this.helper("weft_stream", cx.void(), &[to, room, count]);
+                }
+            });
+            Ok(Some(vec![]))
+        })?;
+        self.if_far(far, |this| {
+            this.helper("weft_streamed", cx.void(), &[]);
+        });
+        Ok(())
+    }
+
+    fn if_far(&mut self, far: Value, then: impl FnOnce(&mut Self)) {
+        let f = self.b.function();
+        let (streams, goes_on) = (self.b.block(f, c"streams"), self.b.block(f, c"goes_on"));
+        self.b.branch(far, streams, goes_on);
+        self.b.at_end(streams);
+        then(self);
+        self.b.jump(goes_on);
+        self.b.at_end(goes_on);
+    }
+
+    /// The pointers to whose elements each iteration writes the one with its own number, and that it does not read, with the
+    /// elements' sizes; and the bytes that an iteration reads and writes in that order.
+    fn written_in_order(&self, region: RegionId) -> (Vec<(ValueId, u64)>, u64) {
+        let f = self.func;
+        let index = f.region(region).args[0];
+        let (mut touched, mut inside) = (vec![], vec![]);
+        f.walk_region(region, &mut |id| {
+            let data = f.op(id);
+            inside.extend(data.results.iter().copied());
+            // Anything that takes a pointer.
+            touched.extend(data.operands.iter().filter(|&&v| matches!(f.ty(v), IrType::Mem(..))).copied());
+        });
+        let (mut written, mut bytes) = (vec![], 0);
+        for data in f.region(region).ops.iter().map(|&id| f.op(id)) {
+            let (pointer, at, stores) = match (&data.op, &data.operands[..]) {
+                (Op::MemLoad { unit: Unit::Element }, &[p, at]) => (p, at, false),
+                (Op::MemStore { unit: Unit::Element }, &[_, p, at]) => (p, at, true),
+                _ => continue,
+            };
+            let &IrType::Mem(d, _) = f.ty(pointer) else { continue };
+            if at != index || inside.contains(&pointer) {
+                continue;
+            }
+            bytes += d.size() as u64;
+            if stores && touched.iter().filter(|&&v| v == pointer).count() == 1 {
+                written.push((pointer, d.size() as u64));
+            }
+        }
+        written.truncate(MOST_STREAMS);
+        (written, bytes)
+    }
+
     /// The blocks of a chunk, one after the other. Which of two exceptions comes first is decided by the outermost ones.
     fn blocks(&mut self, region: RegionId, lo: Value, hi: Value, outermost: bool) -> Result<()> {
         self.counted_loop(lo, hi, &[], LoopHints::default(), |this, block, _| {
@@ -229,6 +335,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Ok(this.region(region)?.map(|_| vec![]))
         })?;
         Ok(())
+    }
+
+    /// A piece of a product: its numbers lie where `at` says.
+    fn piece(&mut self, region: RegionId, at: Value) -> Result<()> {
+        let numbers = self.b.cast(Opcode::LLVMIntToPtr, at, self.b.context.ptr(0));
+        for (k, arg) in self.func.region(region).args.clone().into_iter().enumerate() {
+            let number = self.b.load(self.b.context.int(64), self.b.bytes_past(numbers, 8 * k as u64), 8);
+            self.bind(arg, number);
+        }
+        self.region(region).map(drop)
     }
 
     /// Plain loops, for a `par.for` that runs inside another one or in a work-item.

@@ -23,11 +23,16 @@ impl Lowering<'_, '_> {
         if self.unit.target != Target::Native {
             return Err(malformed(format!("`{}` inside a kernel", data.op.name()), data.span));
         }
+        Ok(self.helper(name, returns, args))
+    }
+
+    /// A call of something written in Rust, in host code.
+    pub(crate) fn helper(&self, name: &str, returns: Type, args: &[Value]) -> Value {
         let types: Vec<Type> = args.iter().map(|&v| self.b.type_of(v)).collect();
         let ty = self.b.context.function(returns, &types);
         let f = self.unit.module.find(name);
         let f = f.unwrap_or_else(|| self.unit.module.function(name, ty, Linkage::External));
-        Ok(self.b.call(ty, f, args))
+        self.b.call(ty, f, args)
     }
 
     /// `mem.reduce`.
@@ -67,10 +72,16 @@ impl Lowering<'_, '_> {
         self.routine(data, "weft_compress", self.b.context.void(), &args).map(drop)
     }
 
-    /// `mem.matmul`.
+    /// `mem.matmul` and `mem.product`, whose region becomes a chunk function.
     pub(crate) fn matmul(&mut self, data: &OpData) -> Result<()> {
         let d = self.elements_of(data)?;
-        let words = self.words(&self.operands(data)?);
+        let (chunk, env) = match data.op {
+            Op::MemProduct => self.chunk(data, &[])?,
+            _ => (self.b.i64(0), self.b.i64(0)),
+        };
+        let mut words = self.operands(data)?;
+        words.extend([chunk, env]);
+        let words = self.words(&words);
         let args = [self.context(data.span)?, self.b.i64(d as u64), words];
         self.routine(data, "weft_matmul", self.b.context.void(), &args).map(drop)
     }

@@ -217,7 +217,7 @@ impl Rule<'_> {
                 self.ensure(10, to == from && mask == DType::Bool, "the dtypes differ, or the mask is none")?;
                 self.ensure(10, *self.operand(3) == Type::I64, "the number is no i64")
             }
-            Op::MemMatmul => {
+            Op::MemMatmul | Op::MemProduct => {
                 let (to, _) = pointer(self.operand(0))?;
                 let (a, _) = pointer(self.operand(1))?;
                 let (b, _) = pointer(self.operand(2))?;

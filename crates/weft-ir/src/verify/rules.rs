@@ -484,6 +484,15 @@ impl<'f> Rule<'f> {
                     && b.dims[rank - 1] == to.dims[rank - 1];
                 self.ensure(14, fits, "the result's sizes are not those of the factors")
             }
+            NtProduct => {
+                let [to, a, b] = [0, 1, 2].map(|k| self.tensor(14, self.operand(k)));
+                let (to, a, b) = (to?, a?, b?);
+                self.ensure(14, [to, a, b].iter().all(|t| t.rank() == 2), "no matrices")?;
+                self.ensure(14, a.dtype == to.dtype && b.dtype == to.dtype, "the matrices are of different dtypes")?;
+                let fits = a.dims[0] == to.dims[0] && b.dims[1] == to.dims[1] && !to.readonly;
+                self.ensure(14, fits, "the sizes are not those of the factors")?;
+                self.region_args(0, &[&Type::I64; 4])
+            }
             NtCholesky => {
                 let a = self.tensor(14, self.operand(0))?;
                 let to = self.tensor(14, self.result(0))?;
@@ -531,6 +540,7 @@ impl<'f> Rule<'f> {
                 match self.data.op {
                     Op::ListGet => item(&self.data.results, items),
                     Op::ListSet => item(&self.data.operands[2..], items),
+                    Op::ListRoom => self.ensure(15, items.iter().all(Type::is_scalar), "items are not numbers alone"),
                     _ => Ok(()),
                 }
             }

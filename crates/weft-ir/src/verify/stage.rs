@@ -78,7 +78,7 @@ impl<'f> Ring<'f> {
                 return fail("stage.3", "kernels and parallel loops neither allocate, move memory nor launch");
             }
             Op::SimtItems if around.parallel => return fail("stage.3", "work-items inside a parallel loop"),
-            Op::ParFor { .. } | Op::SimtItems => inner.parallel = true,
+            Op::ParFor { .. } | Op::SimtItems | Op::MemProduct => inner.parallel = true,
             Op::EnvRegion { .. } if around.place.is_some() => {
                 return fail("stage.6", "an env.region inside another");
             }

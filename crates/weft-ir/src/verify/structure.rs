@@ -136,8 +136,9 @@ impl Ring<'_> {
         }
         let isolated = matches!(data.op, Op::NtElementwise | Op::EnvRegion { .. });
         // Parallel items and whole-array bodies are left by `raise` only.
-        let parallel = matches!(data.op, Op::ParFor { .. } | Op::ParBlocks { .. } | Op::SimtItems);
-        let return_ = exits.return_ && !isolated && !matches!(data.op, Op::ParFor { .. } | Op::ParBlocks { .. });
+        let pieces = matches!(data.op, Op::ParFor { .. } | Op::ParBlocks { .. } | Op::NtProduct | Op::MemProduct);
+        let parallel = pieces || data.op == Op::SimtItems;
+        let return_ = exits.return_ && !isolated && !pieces;
         let around = if isolated || parallel { 0 } else { exits.around + u32::from(data.op.is_breakable()) };
         let outer =
             if isolated { std::mem::replace(&mut self.visible, vec![false; self.f.values.len()]) } else { vec![] };

@@ -195,8 +195,8 @@ impl Infer<'_> {
         let mut bound = self.bind(name, overload, args, keywords)?;
         for (value, _) in bound.iter_mut().zip(&overload.params).filter(|(_, p)| p.name == "shape") {
             // `np.empty([n, m])`: the rank must be known.
-            if let Some(sizes) = self.written_out(value) {
-                *value = Abs::Tuple(sizes);
+            if let Some(sizes) = self.literal(value) {
+                *value = sizes;
             }
         }
         if self.frames.len() > 64 {

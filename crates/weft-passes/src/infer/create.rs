@@ -307,6 +307,8 @@ impl Infer<'_> {
     pub(super) fn array_from(&mut self, x: &Abs, dtype: &Abs) -> Result<Abs, Diagnostic> {
         let own = self.element_dtype_of(x)?;
         let dtype = if *dtype == Abs::Const(Const::None) { own } else { self.dtype_argument(dtype)? };
+        let literal = self.literal(x);
+        let x = literal.as_ref().unwrap_or(x);
         if let Abs::List(_, site) = x {
             return self.array_from_list(x, *site, dtype);
         }

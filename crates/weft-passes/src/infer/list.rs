@@ -176,6 +176,7 @@ impl Infer<'_> {
             self.admit(site, &ty, fresh)?;
         }
         let v = self.emit(Op::ListNew, &[], self.list_type(site));
+        self.written_out.insert(v, self.undecided);
         let list = Abs::List(v, site);
         for item in &items {
             self.append(&list, item)?;
@@ -183,19 +184,41 @@ impl Infer<'_> {
         Ok(list)
     }
 
-    /// The items of a list of scalars that was written out just here, and that nothing else has seen.
-    pub(super) fn written_out(&self, x: &Abs) -> Option<Vec<Abs>> {
-        let Abs::List(list, _) = x else { return None };
-        let here = &self.out.region(self.region).ops;
-        let made = here.iter().any(|&op| self.out.op(op).op == Op::ListNew && self.out.op(op).results.contains(list));
+    /// The items of a list that was written out, of which nothing else has happened since, as tuples: numbers, and tuples and lists
+    /// of numbers that have one shape. No loop may lie between: what comes later in it may have happened already.
+    pub(super) fn literal(&self, x: &Abs) -> Option<Abs> {
+        self.literal_in(x, 0)
+    }
+
+    /// [`Infer::literal`] of a list that so many others hold.
+    fn literal_in(&self, x: &Abs, held: usize) -> Option<Abs> {
+        let Abs::List(list, site) = x else { return None };
+        let still = self.written_out.get(list) == Some(&self.undecided);
+        let mut regions = self.out.regions.iter().filter(|_| still);
+        let makes = |op: &OpId| self.out.op(*op).op == Op::ListNew && self.out.op(*op).results.contains(list);
+        let here = regions.find(|region| region.ops.iter().any(makes))?;
+        let pushed = here.ops.iter().map(|&op| self.out.op(op));
+        let pushed = pushed.filter(|data| data.op == Op::ListPush && data.operands[0] == *list);
+        let rows: Vec<&[ValueId]> = pushed.map(|data| &data.operands[1..]).collect();
         let uses = self.out.ops.iter().filter(|data| data.operands.contains(list)).count();
-        let pushed: Vec<Abs> = here
-            .iter()
-            .map(|&op| self.out.op(op))
-            .filter(|data| data.op == Op::ListPush && data.operands.len() == 2 && data.operands[0] == *list)
-            .map(|data| Abs::Value(data.operands[1]))
-            .collect();
-        (made && pushed.len() == uses).then_some(pushed)
+        if rows.len() + held != uses {
+            return None;
+        }
+        let number = |ty: &Ty| matches!(ty, Ty::Leaf(t) if t.is_scalar());
+        let form = self.item_form(*site)?;
+        let mut items = vec![];
+        for values in rows {
+            items.push(match &form {
+                Ty::List(inner) => self.literal_in(&Abs::List(values[0], *inner), 1)?,
+                Ty::Tuple(parts) if parts.iter().all(number) => {
+                    Abs::Tuple(values.iter().map(|&v| Abs::Value(v)).collect())
+                }
+                form if number(form) => Abs::Value(values[0]),
+                _ => return None,
+            });
+        }
+        let regular = items.windows(2).all(|pair| sizes(&pair[0]) == sizes(&pair[1]));
+        regular.then_some(Abs::Tuple(items))
     }
 
     /// `list(a)`.
@@ -608,5 +631,13 @@ impl Infer<'_> {
         let results = self.structured(Op::ScfLoop, &operands, &turn.forms, &[turn.region])?;
         super::turns::bind_results(&data, results, env);
         Ok(None)
+    }
+}
+
+/// The shape of tuples in tuples that all have one.
+fn sizes(a: &Abs) -> Vec<usize> {
+    match a {
+        Abs::Tuple(items) => [items.len()].into_iter().chain(items.first().map(sizes).unwrap_or_default()).collect(),
+        _ => vec![],
     }
 }

@@ -288,6 +288,8 @@ struct Infer<'r> {
     collected: Vec<(u32, Vec<Abs>)>,
     /// Loops and ifs around this place that are decided at run time.
     undecided: u32,
+    /// Lists that were written out, and how much was undecided there.
+    written_out: HashMap<ValueId, u32>,
     /// Whether the op that is walked reads a name of the function around.
     reads_free: bool,
     /// Inside a loop whose iterations run at once.
@@ -396,6 +398,7 @@ impl<'r> Infer<'r> {
             sinks: vec![],
             collected: vec![],
             undecided: 0,
+            written_out: HashMap::new(),
             reads_free: false,
             at_once: false,
             entered: HashMap::new(),

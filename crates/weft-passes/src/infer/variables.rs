@@ -462,6 +462,7 @@ impl Infer<'_> {
         self.ranges.insert(index, super::abs::SIZE);
         let refined = self.refined.clone();
         self.level += 1;
+        self.undecided += 1;
         let walked = self.inside(region, |s| -> Result<(), Diagnostic> {
             let item = s.item_at(inner, &Abs::Value(index))?;
             // A list that stays empty has no items to speak of.
@@ -489,6 +490,7 @@ impl Infer<'_> {
             s.terminate(Op::Yield, &[]);
             Ok(())
         });
+        self.undecided -= 1;
         self.level -= 1;
         self.refined = refined;
         walked?;

@@ -88,6 +88,9 @@ impl Lower<'_> {
                 l.elementwise_into(work, std::slice::from_ref(&to), Some(&mask))
             });
         }
+        if self.kept {
+            return self.elementwise_into(work, &[to], None);
+        }
         let mut detour: Option<ValueId> = None;
         for (&have, &want) in ty.dims.iter().zip(&to.ty.dims) {
             if have != want {

@@ -79,6 +79,11 @@ impl Lower<'_> {
                 self.put_item(row, &self.item_types(data.operands[0]), &data.operands[2..], true);
             }
             Op::ListPush => self.list_push(id),
+            Op::ListRoom => {
+                let (list, n) = (self.list(data.operands[0]), self.r.get(data.operands[1]));
+                self.r.b().effect(Op::MemReserve, &[list.header, n]);
+                self.set_len(list, n);
+            }
             _ => self.list_truncate(id),
         }
     }

@@ -122,6 +122,8 @@ struct Lower<'s> {
     lists: BTreeMap<ValueId, list::List>,
     /// Masks by their old counts.
     counted: BTreeMap<ValueId, masks::Counted>,
+    /// Whether nothing that is read here shares memory with what is written, but the array itself.
+    kept: bool,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -148,6 +150,7 @@ impl<'s> Lower<'s> {
             cells: BTreeMap::new(),
             lists: BTreeMap::new(),
             counted: BTreeMap::new(),
+            kept: false,
         }
     }
 
@@ -196,6 +199,7 @@ impl<'s> Lower<'s> {
             Op::NtCompress => self.compress(id)?,
             Op::NtPut => self.put(id)?,
             Op::NtMatmul => self.matmul(id)?,
+            Op::NtProduct => self.product_with(id)?,
             Op::NtDot => self.dot(id)?,
             Op::NtCholesky => self.cholesky(id)?,
             Op::NtSolve => self.solve(id)?,

@@ -1,0 +1,199 @@
+//! What is made of a product of matrices is made piece by piece, while a piece is near.
+//!
+//! In and out: a host function at stage `fused`, edited in place. In `np.maximum(a @ b + bias, 0)` the product would be written as a
+//! whole, and read again when it is no longer in a cache. So the routine that multiplies runs the elementwise op for each
+//! piece that it has done, in place, or where the result goes (`c[:] = a @ b + c`).
+
+use crate::{canon, races};
+use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, TensorType, Type, ValueId};
+
+/// The step.
+pub fn run(f: &mut Func) {
+    visit(f, f.body);
+}
+
+fn visit(f: &mut Func, region: RegionId) {
+    let mut at = 0;
+    while let Some(&id) = f.region(region).ops.get(at) {
+        at += 1;
+        match &f.op(id).op {
+            Op::NtElementwise | Op::NtInto => {
+                if let Some(found) = Found::new(f, region, at - 1) {
+                    at = found.rewrite(f, region, at - 1);
+                }
+            }
+            Op::ScfIf | Op::ScfFor | Op::ScfLoop | Op::ScfBlock | Op::ScfTry | Op::ParBlocks { .. } => {
+                f.op(id).regions.clone().into_iter().for_each(|r| visit(f, r));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A product, and the elementwise op that alone uses it.
+struct Found {
+    /// The `nt.matmul`, and where it stands.
+    product: OpId,
+    from: usize,
+    work: OpId,
+    /// The array that the results go into, where there is one already.
+    into: Option<ValueId>,
+}
+
+impl Found {
+    /// What stands at a position of a region.
+    fn new(f: &Func, region: RegionId, at: usize) -> Option<Found> {
+        let ops = &f.region(region).ops;
+        let data = f.op(ops[at]);
+        let (work, into) = match (&data.op, &data.operands[..]) {
+            (Op::NtElementwise, _) => (ops[at], None),
+            (Op::NtInto, &[to]) => match f.region(data.regions[0]).ops[..] {
+                [work, _] if f.op(work).op == Op::NtElementwise => (work, Some(to)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let made = |v: &ValueId| {
+            let from = ops[..at].iter().rposition(|&op| f.op(op).results.contains(v))?;
+            (f.op(ops[from]).op == Op::NtMatmul).then_some((ops[from], from))
+        };
+        let (product, from) = f.op(work).operands.iter().rev().find_map(made)?;
+        let found = Found { product, from, work, into };
+        // The factors are read later than they were.
+        let unchanged = ops[from + 1..at].iter().all(|&op| found.is_apart(f, op));
+        (unchanged && found.fits(f)).then_some(found)
+    }
+
+    /// Whether an op writes to nothing but arrays that were made here, and are no factor.
+    fn is_apart(&self, f: &Func, id: OpId) -> bool {
+        let data = f.op(id);
+        if !f.effects(id).writes || matches!(data.op, Op::ShapeBind { .. }) {
+            return true;
+        }
+        let defs = canon::definitions(f);
+        let root = |v: ValueId| races::root(f, &defs, v);
+        let factors: Vec<ValueId> = f.op(self.product).operands.iter().map(|&v| root(v)).collect();
+        let elsewhere = |v: ValueId| {
+            let made = defs[root(v).index()].is_some_and(|id| f.op(id).op.effects().fresh);
+            made && !factors.contains(&root(v))
+        };
+        let inside = data.regions.iter().flat_map(|&r| &f.region(r).ops).all(|&op| !f.effects(op).writes);
+        races::written(data).is_some_and(elsewhere) && inside
+    }
+
+    /// Whether each piece of the result needs the same piece of everything else.
+    fn fits(&self, f: &Func) -> bool {
+        let (data, product) = (f.op(self.work), f.op(self.product).results[0]);
+        let &[result] = &data.results[..] else { return false };
+        let matrix = |v: ValueId| f.ty(v).as_tensor().filter(|t| t.rank() == 2 && t.place.is_host());
+        let (Some(ty), Some(own)) = (matrix(product), matrix(result)) else { return false };
+        let goes = match self.into {
+            None => own.layout == Layout::C && own.dtype == ty.dtype,
+            Some(to) => matrix(to).is_some_and(|to| to.dims == own.dims),
+        };
+        let mut position = false;
+        f.walk_region(data.regions[0], &mut |op| position |= matches!(f.op(op).op, Op::NtPosition { .. }));
+        let operand = |&v: &ValueId| {
+            let dims = canon::dims(f, v);
+            let place = f.ty(v).as_tensor().is_none_or(|t| t.place.is_host());
+            let along = |(have, want): (&Dim, &Dim)| have == want || *have == Dim::Const(1);
+            place && dims.len() <= 2 && dims.iter().rev().zip(own.dims.iter().rev()).all(along)
+        };
+        let once = f.use_counts()[product.index()] == 1;
+        goes && once
+            && !position
+            && ty.dims == own.dims
+            && ty.layout == Layout::C
+            && !f.effects(self.work).may_raise
+            && data.operands.iter().all(operand)
+    }
+
+    /// Puts an `nt.product` in the place of both. Returns the position after it.
+    fn rewrite(self, f: &mut Func, region: RegionId, at: usize) -> usize {
+        let (span, data) = (f.op(self.work).span, f.op(self.work).clone());
+        let (product, result) = (f.op(self.product).results[0], data.results[0]);
+        let setup = f.new_region();
+        let mut b = Builder { func: f, region: setup, span };
+        let whole = if self.into.is_some() { product } else { result };
+        let ty = b.ty(whole);
+        let to = b.value(Op::NtAlloc { zero: false }, &[], ty);
+        // What is read is as it was before anything is written.
+        let kept = |b: &mut Builder<'_>, v: ValueId| match self.into {
+            Some(into) if v != into && b.ty(v).as_tensor().is_some() => b.value(Op::NtKeep, &[v, into], b.ty(v)),
+            _ => v,
+        };
+        let mut factors = b.func.op(self.product).operands.to_vec();
+        if let Some(into) = self.into {
+            // A factor that is written to is no exception.
+            factors.iter_mut().for_each(|v| *v = b.value(Op::NtKeep, &[*v, into], b.ty(*v)));
+        }
+        let mut read = vec![];
+        for &v in &data.operands {
+            read.push(if v == product { to } else { kept(&mut b, v) });
+        }
+        let (piece, numbers) = b.region(|b| [(); 4].map(|()| b.arg(Type::I64)));
+        b.op(Op::NtProduct, &[to, factors[0], factors[1]], &[], &[piece]);
+        let goes = self.into.unwrap_or(to);
+        let dims = [Dim::Sym(f.new_symbol()), Dim::Sym(f.new_symbol())];
+        let mut b = Builder { func: f, region: piece, span };
+        let [row, rows, column, columns] = numbers;
+        b.effect(Op::ShapeBind { dim: dims[0] }, &[rows]);
+        b.effect(Op::ShapeBind { dim: dims[1] }, &[columns]);
+        let mut seen: Vec<(ValueId, ValueId)> = vec![];
+        let mut cut = |b: &mut Builder<'_>, v: ValueId| {
+            if let Some(&(_, part)) = seen.iter().find(|(of, _)| *of == v) {
+                return part;
+            }
+            let part = part(b, v, [row, column], dims);
+            seen.push((v, part));
+            part
+        };
+        let there = cut(&mut b, goes);
+        let operands: Vec<ValueId> = read.into_iter().map(|v| cut(&mut b, v)).collect();
+        if let Some(own) = b.func.ty(result).as_tensor().cloned() {
+            let own = TensorType { dims: canon::dims(b.func, there).to_vec(), layout: Layout::C, ..own };
+            let value = b.func.new_value(Type::tensor(own));
+            let (inner, ()) = b.region(|b| {
+                let regions = data.regions.to_vec();
+                let work = b.op(Op::NtElementwise, &operands, &[], &regions);
+                b.func.ops[work.index()].results = vec![value].into();
+                b.effect(Op::Yield, &[value]);
+            });
+            b.op(Op::NtInto, &[there], &[], &[inner]);
+        }
+        b.effect(Op::Yield, &[]);
+        for data in &mut f.ops {
+            data.operands.iter_mut().filter(|v| **v == result).for_each(|v| *v = to);
+        }
+        let setup = std::mem::take(&mut f.regions[setup.index()].ops);
+        let next = at + setup.len() - 1;
+        let ops = &mut f.regions[region.index()].ops;
+        ops.splice(at..=at, setup);
+        ops.remove(self.from);
+        next
+    }
+}
+
+/// Some rows and columns of a matrix, or of what is broadcast to one.
+fn part(b: &mut Builder<'_>, v: ValueId, starts: [ValueId; 2], sizes: [Dim; 2]) -> ValueId {
+    let Some(ty) = b.func.ty(v).as_tensor().cloned() else { return v };
+    let rank = ty.rank();
+    if rank == 0 {
+        return v;
+    }
+    let (zero, one) = (b.i64(0), b.i64(1));
+    let (mut operands, mut dims) = (vec![v], vec![]);
+    for (k, &d) in ty.dims.iter().enumerate() {
+        let axis = 2 - rank + k;
+        let repeats = d == Dim::Const(1);
+        operands.extend([if repeats { zero } else { starts[axis] }, one]);
+        dims.push(if repeats { d } else { sizes[axis] });
+    }
+    let layout = match ty.layout {
+        layout if rank == 1 => layout,
+        Layout::C | Layout::I => Layout::I,
+        Layout::F | Layout::A => Layout::A,
+    };
+    let axes = (0..rank as i32).collect();
+    b.value(Op::NtView { axes }, &operands, Type::tensor(TensorType { dims, layout, ..ty }))
+}
