@@ -456,6 +456,14 @@ def test_v26_a_nan_in_a_list():
     with pytest.raises(ValueError, match="not in list"):
         removed(items, 1)
 
+    @weft.njit
+    def in_order(items):
+        return sorted(items)
+
+    # Whatever the order: the items are the same ones.
+    theirs, ours = in_order.py_func([1.0, -2.5, math.nan, -5.0]), in_order([1.0, -2.5, math.nan, -5.0])
+    assert sorted(map(str, ours)) == sorted(map(str, theirs)) and str(ours) != str(theirs)
+
 
 # spec: N2
 def test_v27_generators_inside_iterators():

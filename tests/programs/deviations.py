@@ -53,6 +53,8 @@ class Watched(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "sum":
             node.func.id = "_sum"
+        if isinstance(node.func, ast.Name) and node.func.id == "sorted" and node.args:
+            node.args[0] = self._call("_ordered", node.args[0])
         if isinstance(node.func, ast.Attribute):
             if node.func.attr == "astype":
                 node.func.value = self._call("_cast", node.func.value)
@@ -67,6 +69,8 @@ class Watched(ast.NodeTransformer):
             elif node.func.attr in ("min", "max"):
                 node.func.value = self._call("_least", node.func.value)
                 node.args = [self._call("_least", argument) for argument in node.args]
+            elif node.func.attr == "sort":
+                node.func.value = self._call("_ordered", node.func.value)
             elif node.func.attr in ("remove", "index", "count") and len(node.args) == 1:
                 return self._call("_sought", node.func.value, ast.Constant(node.func.attr), node.args[0])
         return self._call("_seen", node)
@@ -225,6 +229,12 @@ def watched(program: Program, noticed: set[str], left: Callable[[bool], None]) -
         elif is_itself(x, y):
             noticed.add("V26")
 
+    def ordered(items: Any) -> Any:
+        items = items if isinstance(items, list) else list(items)
+        if any(part != part for item in items for part in (item if isinstance(item, tuple) else (item,))):
+            noticed.add("V26")
+        return items
+
     def looked_for(x: Any, items: Any) -> None:
         if isinstance(items, tuple | list):
             for item in items:
@@ -253,7 +263,7 @@ def watched(program: Program, noticed: set[str], left: Callable[[bool], None]) -
     scope |= {"_folded": folded, "_seen": seen, "_sum": total, "_power": power, "_shift": shift, "_cast": cast}
     scope |= {"_stored": stored, "_extreme": extreme, "_least": least, "_shaped": shaped, "_signed": signed}
     scope |= {"_in": is_in, "_not_in": lambda x, items: not is_in(x, items), "_equal": equal, "_unequal": unequal}
-    scope |= {"_sought": sought, "_index_of": _IndexOf()}
+    scope |= {"_sought": sought, "_ordered": ordered, "_index_of": _IndexOf()}
     exec(compile(tree, "<watched>", "exec"), scope)
 
     def called(*args: Any) -> Any:

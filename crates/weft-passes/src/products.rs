@@ -2,7 +2,8 @@
 //!
 //! In and out: a host function at stage `fused`, edited in place. In `np.maximum(a @ b + bias, 0)` the product would be written as a
 //! whole, and read again when it is no longer in a cache. So the routine that multiplies runs the elementwise op for each
-//! piece that it has done, in place, or where the result goes (`c[:] = a @ b + c`).
+//! piece that it has done, in place. Other matrices are better read from one end to the other than by pieces: with them the
+//! product is computed as a whole.
 
 use crate::{canon, races};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, TensorType, Type, ValueId};
@@ -17,7 +18,7 @@ fn visit(f: &mut Func, region: RegionId) {
     while let Some(&id) = f.region(region).ops.get(at) {
         at += 1;
         match &f.op(id).op {
-            Op::NtElementwise | Op::NtInto => {
+            Op::NtElementwise => {
                 if let Some(found) = Found::new(f, region, at - 1) {
                     at = found.rewrite(f, region, at - 1);
                 }
@@ -36,29 +37,19 @@ struct Found {
     product: OpId,
     from: usize,
     work: OpId,
-    /// The array that the results go into, where there is one already.
-    into: Option<ValueId>,
 }
 
 impl Found {
     /// What stands at a position of a region.
     fn new(f: &Func, region: RegionId, at: usize) -> Option<Found> {
         let ops = &f.region(region).ops;
-        let data = f.op(ops[at]);
-        let (work, into) = match (&data.op, &data.operands[..]) {
-            (Op::NtElementwise, _) => (ops[at], None),
-            (Op::NtInto, &[to]) => match f.region(data.regions[0]).ops[..] {
-                [work, _] if f.op(work).op == Op::NtElementwise => (work, Some(to)),
-                _ => return None,
-            },
-            _ => return None,
-        };
+        let work = ops[at];
         let made = |v: &ValueId| {
             let from = ops[..at].iter().rposition(|&op| f.op(op).results.contains(v))?;
             (f.op(ops[from]).op == Op::NtMatmul).then_some((ops[from], from))
         };
         let (product, from) = f.op(work).operands.iter().rev().find_map(made)?;
-        let found = Found { product, from, work, into };
+        let found = Found { product, from, work };
         // The factors are read later than they were.
         let unchanged = ops[from + 1..at].iter().all(|&op| found.is_apart(f, op));
         (unchanged && found.fits(f)).then_some(found)
@@ -87,17 +78,15 @@ impl Found {
         let &[result] = &data.results[..] else { return false };
         let matrix = |v: ValueId| f.ty(v).as_tensor().filter(|t| t.rank() == 2 && t.place.is_host());
         let (Some(ty), Some(own)) = (matrix(product), matrix(result)) else { return false };
-        let goes = match self.into {
-            None => own.layout == Layout::C && own.dtype == ty.dtype,
-            Some(to) => matrix(to).is_some_and(|to| to.dims == own.dims),
-        };
+        let goes = own.layout == Layout::C && own.dtype == ty.dtype;
         let mut position = false;
         f.walk_region(data.regions[0], &mut |op| position |= matches!(f.op(op).op, Op::NtPosition { .. }));
         let operand = |&v: &ValueId| {
             let dims = canon::dims(f, v);
             let place = f.ty(v).as_tensor().is_none_or(|t| t.place.is_host());
             let along = |(have, want): (&Dim, &Dim)| have == want || *have == Dim::Const(1);
-            place && dims.len() <= 2 && dims.iter().rev().zip(own.dims.iter().rev()).all(along)
+            let line = dims.iter().filter(|d| **d != Dim::Const(1)).count() <= 1 || v == product;
+            place && line && dims.len() <= 2 && dims.iter().rev().zip(own.dims.iter().rev()).all(along)
         };
         let once = f.use_counts()[product.index()] == 1;
         goes && once
@@ -114,26 +103,11 @@ impl Found {
         let (product, result) = (f.op(self.product).results[0], data.results[0]);
         let setup = f.new_region();
         let mut b = Builder { func: f, region: setup, span };
-        let whole = if self.into.is_some() { product } else { result };
-        let ty = b.ty(whole);
+        let ty = b.ty(result);
         let to = b.value(Op::NtAlloc { zero: false }, &[], ty);
-        // What is read is as it was before anything is written.
-        let kept = |b: &mut Builder<'_>, v: ValueId| match self.into {
-            Some(into) if v != into && b.ty(v).as_tensor().is_some() => b.value(Op::NtKeep, &[v, into], b.ty(v)),
-            _ => v,
-        };
-        let mut factors = b.func.op(self.product).operands.to_vec();
-        if let Some(into) = self.into {
-            // A factor that is written to is no exception.
-            factors.iter_mut().for_each(|v| *v = b.value(Op::NtKeep, &[*v, into], b.ty(*v)));
-        }
-        let mut read = vec![];
-        for &v in &data.operands {
-            read.push(if v == product { to } else { kept(&mut b, v) });
-        }
+        let factors = b.func.op(self.product).operands.to_vec();
         let (piece, numbers) = b.region(|b| [(); 4].map(|()| b.arg(Type::I64)));
         b.op(Op::NtProduct, &[to, factors[0], factors[1]], &[], &[piece]);
-        let goes = self.into.unwrap_or(to);
         let dims = [Dim::Sym(f.new_symbol()), Dim::Sym(f.new_symbol())];
         let mut b = Builder { func: f, region: piece, span };
         let [row, rows, column, columns] = numbers;
@@ -148,8 +122,9 @@ impl Found {
             seen.push((v, part));
             part
         };
-        let there = cut(&mut b, goes);
-        let operands: Vec<ValueId> = read.into_iter().map(|v| cut(&mut b, v)).collect();
+        let there = cut(&mut b, to);
+        let read = |&v: &ValueId| if v == product { to } else { v };
+        let operands: Vec<ValueId> = data.operands.iter().map(|v| cut(&mut b, read(v))).collect();
         if let Some(own) = b.func.ty(result).as_tensor().cloned() {
             let own = TensorType { dims: canon::dims(b.func, there).to_vec(), layout: Layout::C, ..own };
             let value = b.func.new_value(Type::tensor(own));

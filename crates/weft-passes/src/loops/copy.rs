@@ -88,7 +88,7 @@ impl Lower<'_> {
                 l.elementwise_into(work, std::slice::from_ref(&to), Some(&mask))
             });
         }
-        if self.kept {
+        if self.writes_new {
             return self.elementwise_into(work, &[to], None);
         }
         let mut detour: Option<ValueId> = None;

@@ -71,14 +71,15 @@ impl Lower<'_> {
     pub fn product_with(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let [to, a, b] = [0, 1, 2].map(|k| self.array(data.operands[k]).clone());
-        let trusted = std::mem::replace(&mut self.kept, true);
+        // The product is new: nothing else that is read shares its memory.
+        let before = std::mem::replace(&mut self.writes_new, true);
         let piece = self.nested(|l| {
             for &arg in &l.r.src.region(data.regions[0]).args {
                 l.r.arg(arg, Type::I64);
             }
             l.block(data.regions[0])
         });
-        self.kept = trusted;
+        self.writes_new = before;
         let (piece, ()) = piece?;
         self.r.span = data.span;
         let operands = self.operands(&Product { outer: 0, to, a, b }, &[]);

@@ -122,8 +122,8 @@ struct Lower<'s> {
     lists: BTreeMap<ValueId, list::List>,
     /// Masks by their old counts.
     counted: BTreeMap<ValueId, masks::Counted>,
-    /// Whether nothing that is read here shares memory with what is written, but the array itself.
-    kept: bool,
+    /// Whether what is written here shares memory with nothing that is read, but itself.
+    writes_new: bool,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -150,7 +150,7 @@ impl<'s> Lower<'s> {
             cells: BTreeMap::new(),
             lists: BTreeMap::new(),
             counted: BTreeMap::new(),
-            kept: false,
+            writes_new: false,
         }
     }
 
