@@ -80,6 +80,7 @@ def test_pieces_are_what_the_whole_would_be(name, dtype):
             assert (ours.dtype, ours.shape, ours.strides) == (theirs.dtype, theirs.shape, theirs.strides)
             assert ours.tobytes() == expected.tobytes(), shape
     assert "nt.product" in whole.inspect("fused")
+    assert "computed for each piece of the product" in str(whole.report())
 
 
 # spec: A4

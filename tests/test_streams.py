@@ -71,6 +71,7 @@ PROGRAM = textwrap.dedent(
     x = np.zeros(1_000_010)
     into(np.ones(1_000_000), np.ones(1_000_000), x[3:-7])
     assert (x[3:-7] == -1).all() and not x[:3].any() and not x[-7:].any()
+    assert all("weft_stream" in f.inspect("asm") for f in (one, two, truths, into))
     print("checked", checked)
     """
 )

@@ -775,6 +775,13 @@ def _used_in_one_branch(items):
     return total
 
 
+def _compared_with_none(items):
+    pairs = zip(items, items)
+    if pairs is None:
+        return 0
+    return sum(x * y for x, y in pairs)
+
+
 _ITERATORS = [
     _grows_before,
     _shrinks_in_front,
@@ -784,6 +791,7 @@ _ITERATORS = [
     _had_fewer_items,
     _first_and_rest,
     _used_in_one_branch,
+    _compared_with_none,
 ]
 
 

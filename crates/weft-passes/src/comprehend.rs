@@ -4,38 +4,17 @@
 //! is still empty, and changes nothing else, sets the items of a list that has all of them. Such turns need no other turn:
 //! blocks of them are given to threads, as those of a `prange` are. What a turn raises is what the first turn that raises does.
 
+use crate::fuse::each_op;
+use crate::infer::{BLOCKS, LONGEST};
 use crate::{canon, races};
 use std::collections::BTreeSet;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, Func, Op, OpId, RegionId, Type, ValueId};
 
-/// Blocks that a loop is cut into at most, as long as they are not too long; and turns of a block at most.
-const BLOCKS: i64 = 256;
-const LONGEST: i64 = 4096;
-
 /// The step.
 pub fn run(f: &mut Func) {
     let defs = canon::definitions(f);
-    visit(f, f.body, &defs);
-}
-
-fn visit(f: &mut Func, region: RegionId, defs: &[Option<OpId>]) {
-    let mut at = 0;
-    while let Some(&id) = f.region(region).ops.get(at) {
-        at += 1;
-        if f.op(id).op == Op::ScfFor
-            && let Some(found) = Comprehension::new(f, region, at - 1, defs)
-        {
-            at = found.rewrite(f, region, at - 1);
-            continue;
-        }
-        if matches!(
-            f.op(id).op,
-            Op::ScfIf | Op::ScfFor | Op::ScfLoop | Op::ScfBlock | Op::ScfTry | Op::ParBlocks { .. }
-        ) {
-            f.op(id).regions.clone().into_iter().for_each(|r| visit(f, r, defs));
-        }
-    }
+    each_op(f, f.body, &mut |f, region, at| Some(Comprehension::new(f, region, at, &defs)?.rewrite(f, region, at)));
 }
 
 /// A loop that fills a list.
@@ -51,6 +30,9 @@ impl Comprehension {
     fn new(f: &Func, region: RegionId, at: usize, defs: &[Option<OpId>]) -> Option<Comprehension> {
         let ops = &f.region(region).ops;
         let data = f.op(ops[at]);
+        if data.op != Op::ScfFor {
+            return None;
+        }
         // It carries nothing, and counts up by one from a number that is not negative: no number of turns is too large.
         let &[first, end, step] = &data.operands[..] else { return None };
         let number = |v: ValueId| match defs[v.index()].map(|id| &f.op(id).op) {
@@ -110,8 +92,8 @@ impl Comprehension {
         let (distance, zero) = (b.value(Op::Sub, &[end, first], Type::I64), b.i64(0));
         let turns = b.value(Op::Select, &[some, distance, zero], Type::I64);
         b.effect(Op::ListRoom, &[self.list, turns]);
-        let block = rounded_up(&mut b, turns, BLOCKS);
-        let (one, longest) = (b.i64(1), b.i64(LONGEST));
+        let block = rounded_up(&mut b, turns, BLOCKS as i64);
+        let (one, longest) = (b.i64(1), b.i64(LONGEST as i64));
         let block = b.value(Op::Max, &[block, one], Type::I64);
         let block = b.value(Op::Min, &[block, longest], Type::I64);
         let less = b.value(Op::Sub, &[block, one], Type::I64);

@@ -75,6 +75,27 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
     Ok(m)
 }
 
+/// Offers every op of a region, and of what is inside its control flow, to `step` by its position. A step that has dealt with it says
+/// where to go on.
+pub(crate) fn each_op(
+    f: &mut Func,
+    region: RegionId,
+    step: &mut dyn FnMut(&mut Func, RegionId, usize) -> Option<usize>,
+) {
+    let mut at = 0;
+    while let Some(&id) = f.region(region).ops.get(at) {
+        if let Some(next) = step(f, region, at) {
+            at = next;
+            continue;
+        }
+        at += 1;
+        use Op::{ParBlocks, ScfBlock, ScfFor, ScfIf, ScfLoop, ScfTry};
+        if matches!(f.op(id).op, ScfIf | ScfFor | ScfLoop | ScfBlock | ScfTry | ParBlocks { .. }) {
+            f.op(id).regions.clone().into_iter().for_each(|r| each_op(f, r, step));
+        }
+    }
+}
+
 fn is_elementwise(f: &Func, op: OpId) -> bool {
     f.op(op).op == Op::NtElementwise
 }

@@ -5,30 +5,13 @@
 //! piece that it has done, in place. Other matrices are better read from one end to the other than by pieces: with them the
 //! product is computed as a whole.
 
+use crate::fuse::each_op;
 use crate::{canon, races};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, TensorType, Type, ValueId};
 
 /// The step.
 pub fn run(f: &mut Func) {
-    visit(f, f.body);
-}
-
-fn visit(f: &mut Func, region: RegionId) {
-    let mut at = 0;
-    while let Some(&id) = f.region(region).ops.get(at) {
-        at += 1;
-        match &f.op(id).op {
-            Op::NtElementwise => {
-                if let Some(found) = Found::new(f, region, at - 1) {
-                    at = found.rewrite(f, region, at - 1);
-                }
-            }
-            Op::ScfIf | Op::ScfFor | Op::ScfLoop | Op::ScfBlock | Op::ScfTry | Op::ParBlocks { .. } => {
-                f.op(id).regions.clone().into_iter().for_each(|r| visit(f, r));
-            }
-            _ => {}
-        }
-    }
+    each_op(f, f.body, &mut |f, region, at| Some(Found::new(f, region, at)?.rewrite(f, region, at)));
 }
 
 /// A product, and the elementwise op that alone uses it.
@@ -44,6 +27,9 @@ impl Found {
     fn new(f: &Func, region: RegionId, at: usize) -> Option<Found> {
         let ops = &f.region(region).ops;
         let work = ops[at];
+        if f.op(work).op != Op::NtElementwise {
+            return None;
+        }
         let made = |v: &ValueId| {
             let from = ops[..at].iter().rposition(|&op| f.op(op).results.contains(v))?;
             (f.op(ops[from]).op == Op::NtMatmul).then_some((ops[from], from))

@@ -248,7 +248,14 @@ impl Fused<'_> {
             match &data.op {
                 Op::NtElementwise => self.elementwise(id, turns, into),
                 Op::NtInto => {
-                    self.into(id);
+                    if into.is_none() {
+                        self.into(id);
+                    }
+                    goes_into = Some(data.span);
+                }
+                Op::NtProduct => {
+                    let text = "computed for each piece of the product, while it is in a cache";
+                    self.note(data.span, Kind::Fused, Cost::None, text, &[]);
                     goes_into = Some(data.span);
                 }
                 Op::NtCopy => self.copy(id, turns),

@@ -16,6 +16,7 @@
 
 use crate::blocks::Cut;
 use crate::canon;
+use crate::fuse::each_op;
 use crate::loops::cost;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::Const;
@@ -26,27 +27,13 @@ const NEAR: i64 = 1 << 17;
 /// Fewest elements of a block.
 const LEAST: i64 = 1 << 12;
 
-/// The step.
+/// The step. Blocks that run at once already are not cut again.
 pub fn run(f: &mut Func) {
-    visit(f, f.body);
-}
-
-fn visit(f: &mut Func, region: RegionId) {
-    let mut at = 0;
-    while let Some(&id) = f.region(region).ops.get(at) {
-        at += 1;
-        match &f.op(id).op {
-            Op::NtReduce { .. } | Op::NtFold { .. } => {
-                if let Some(group) = Group::new(f, region, at - 1) {
-                    at = group.rewrite(f, region);
-                }
-            }
-            Op::ScfIf | Op::ScfFor | Op::ScfLoop | Op::ScfBlock | Op::ScfTry => {
-                f.op(id).regions.clone().into_iter().for_each(|r| visit(f, r));
-            }
-            _ => {}
-        }
-    }
+    each_op(f, f.body, &mut |f, region, at| match f.op(f.region(region).ops[at]).op {
+        Op::NtReduce { .. } | Op::NtFold { .. } => Some(Group::new(f, region, at)?.rewrite(f, region)),
+        Op::ParBlocks { .. } => Some(at + 1),
+        _ => None,
+    });
 }
 
 /// The array that a reduction takes away the last axes of, and how many are left; None if it is another kind of reduction.

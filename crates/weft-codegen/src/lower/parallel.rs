@@ -25,6 +25,15 @@ use crate::stream::NEAR;
 const BLOCK: u64 = 1024;
 const MOST_STREAMS: usize = 2;
 
+/// Arrays of which each iteration takes the element with its own number.
+struct InOrder {
+    /// Pointers that are written, and not read by that name, with the sizes of their elements.
+    written: Vec<(ValueId, u64)>,
+    read: Vec<ValueId>,
+    /// That an iteration reads and writes.
+    bytes: u64,
+}
+
 /// `u32 chunk(ctx, env, lo, hi)`.
 fn chunk_type(cx: &Context) -> Type {
     let (ptr, word) = (cx.ptr(0), cx.int(64));
@@ -229,7 +238,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// The loop of a chunk over one dimension of `n` items. If its arrays are far larger than the caches, what it writes goes to a
     /// near place, from which it is copied past the caches, some items at a time.
     fn in_blocks(&mut self, region: RegionId, n: Value, lo: Value, hi: Value) -> Result<()> {
-        let (written, bytes) = self.written_in_order(region);
+        let InOrder { written, read, bytes } = self.in_order(region);
         if written.is_empty() || self.unit.target != Target::Native {
             return self.iterations(region, &[], self.b.i64(0), lo, hi);
         }
@@ -245,11 +254,17 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let answer = b.icmp(IntIs::LLVMIntNE, answer, b.i32(0));
         b.jump(begins);
         b.at_end(begins);
-        let far = b.phi(cx.int(1));
+        let mut far = b.phi(cx.int(1));
         b.incoming(far, &[(b.zero(cx.int(1)), before), (answer, asks)]);
         let mut near = vec![];
         for &(pointer, size) in &written {
-            near.push((pointer, size, self.value(pointer)?, self.word_buffer(BLOCK as usize * size as usize / 8)));
+            let own = self.value(pointer)?;
+            // What is read where it is written (`a += b`) has been brought near to be read.
+            for &other in &read {
+                let apart = self.b.icmp(IntIs::LLVMIntNE, own, self.value(other)?);
+                far = self.b.op(Opcode::LLVMAnd, far, apart);
+            }
+            near.push((pointer, size, own, self.word_buffer(BLOCK as usize * size as usize / 8)));
         }
         let block = self.b.i64(BLOCK);
         self.strided_loop(lo, hi, block, &[], LoopHints::default(), |this, first, _, _| {
@@ -292,9 +307,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.b.at_end(goes_on);
     }
 
-    /// The pointers to whose elements each iteration writes the one with its own number, and that it does not read, with the
-    /// elements' sizes; and the bytes that an iteration reads and writes in that order.
-    fn written_in_order(&self, region: RegionId) -> (Vec<(ValueId, u64)>, u64) {
+    /// What the iterations of a loop do to the element with their own number.
+    fn in_order(&self, region: RegionId) -> InOrder {
         let f = self.func;
         let index = f.region(region).args[0];
         let (mut touched, mut inside) = (vec![], vec![]);
@@ -304,7 +318,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             // Anything that takes a pointer.
             touched.extend(data.operands.iter().filter(|&&v| matches!(f.ty(v), IrType::Mem(..))).copied());
         });
-        let (mut written, mut bytes) = (vec![], 0);
+        let (mut written, mut read, mut bytes) = (vec![], vec![], 0);
         for data in f.region(region).ops.iter().map(|&id| f.op(id)) {
             let (pointer, at, stores) = match (&data.op, &data.operands[..]) {
                 (Op::MemLoad { unit: Unit::Element }, &[p, at]) => (p, at, false),
@@ -316,12 +330,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
                 continue;
             }
             bytes += d.size() as u64;
-            if stores && touched.iter().filter(|&&v| v == pointer).count() == 1 {
+            if !stores {
+                read.push(pointer);
+            } else if touched.iter().filter(|&&v| v == pointer).count() == 1 {
                 written.push((pointer, d.size() as u64));
             }
         }
         written.truncate(MOST_STREAMS);
-        (written, bytes)
+        InOrder { written, read, bytes }
     }
 
     /// The blocks of a chunk, one after the other. Which of two exceptions comes first is decided by the outermost ones.

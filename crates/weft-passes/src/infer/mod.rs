@@ -62,6 +62,7 @@ mod weak;
 
 pub use assume::{Assumption, Known};
 pub use library::{is_known_function, known_functions};
+pub(crate) use parallel::{BLOCKS, LONGEST};
 pub use resolver::{FunctionRef, Param, Resolved, Resolver, UserFunction};
 
 use crate::py::PyFunction;

@@ -7,6 +7,7 @@ use super::Infer;
 use super::abs::{Abs, Iter};
 use super::walk::Here;
 use weft_diag::{Diagnostic, Span};
+use weft_ir::attr::CmpOp;
 use weft_ir::{Func, Op, OpId, RegionId, ValueId};
 
 /// A use, with the ops around it, outermost first, and which of their regions it is in.
@@ -71,8 +72,13 @@ fn find(
         if data.results.contains(&value) {
             *depth = around.len();
         }
-        // What a loop begins with is handed on; what it goes through is used.
-        let used = if data.op == Op::PyFor { &data.operands[..1] } else { &data.operands[..] };
+        let used = match data.op {
+            // What a loop begins with is handed on; what it goes through is used.
+            Op::PyFor => &data.operands[..1],
+            // Nobody looks into it.
+            Op::PyCompare { op: CmpOp::Is | CmpOp::IsNot } => &[],
+            _ => &data.operands[..],
+        };
         for _ in used.iter().filter(|&&v| v == value) {
             uses.push(Use { op, around: around.clone() });
         }

@@ -17,10 +17,10 @@ use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::{DType, Op, OpData, OpId, Type, ValueId};
 
 /// Blocks that a loop is cut into at most, as long as they are not too long.
-const BLOCKS: i128 = 256;
+pub(crate) const BLOCKS: i128 = 256;
 
 /// Iterations of a block at most.
-const LONGEST: i128 = 4096;
+pub(crate) const LONGEST: i128 = 4096;
 
 /// What the blocks of a loop leave of the names that it carries.
 struct Left<'a> {
