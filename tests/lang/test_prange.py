@@ -494,13 +494,22 @@ def test_calls_from_threads_that_raise_beside_temporaries():
 def test_a_variable_step():
     @weft.njit
     def f(y, lo, hi, step):
+        for i in prange(lo, hi, step):
+            y[i] += 1
+        return y
+
+    with pytest.raises(weft.UnsupportedError, match="step"):
+        f(np.zeros(5), 0, 5, 2)
+
+    @weft.njit
+    def upwards(y, lo, hi, step):
         if step > 0:
             for i in prange(lo, hi, step):
                 y[i] += 1
         return y
 
-    with pytest.raises(weft.UnsupportedError, match="step"):
-        f(np.zeros(5), 0, 5, 2)
+    for step in (1, 2, 3, 7, 0, -1):
+        np.testing.assert_array_equal(upwards(np.zeros(5), 1, 5, step), upwards.py_func(np.zeros(5), 1, 5, step))
 
 
 # spec: N6

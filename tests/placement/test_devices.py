@@ -63,7 +63,8 @@ def test_every_device_says_what_it_is(device):
     assert info["sub_group_sizes"] and all(n > 0 for n in info["sub_group_sizes"])
     assert info["max_num_sub_groups"] > 0 and info["max_parameter_size"] >= 1024
     assert info["global_mem_cache_size"] > 0 and info["global_mem_cache_line_size"] in (32, 64, 128, 256)
-    assert 100 < info["max_clock_frequency"] < 10_000
+    # Virtual machines may hide it from the driver.
+    assert info["max_clock_frequency"] is None or 100 < info["max_clock_frequency"] < 10_000
     assert info["profiling_timer_resolution"] >= 1
     for kind in ("preferred", "native"):
         widths = {t: info[f"{kind}_vector_width_{t}"] for t in ("char", "short", "int", "long", "float", "double")}

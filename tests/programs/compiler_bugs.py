@@ -111,6 +111,12 @@ BUGS = [
         "DType::I64",
         at="2 => ",
     ),
+    Bug(
+        "`a <= b` is taken for `a < b` in what follows",
+        INFER + "narrow.rs",
+        "((a0, a1.min(b1)), (b0.max(a0), b1))",
+        "((a0, a1.min(b1 - 1)), (b0.max(a0 + 1), b1))",
+    ),
     # fuse, canon, loops, own
     Bug(
         "what reads memory may come before the store that stands before it",

@@ -47,6 +47,7 @@ impl Infer<'_> {
                 if i == 0 {
                     s.note_entered(py, op);
                 }
+                s.grant(cond, i == 0);
                 s.walk_region(py, region, &mut inner)
             });
             self.undecided -= 1;
@@ -67,6 +68,7 @@ impl Infer<'_> {
         // Where only one arm goes on, what is known in it stays known.
         if let [(_, None), (_, Some(_))] | [(_, Some(_)), (_, None)] = arms.as_slice() {
             narrow(py, data.operands[0], arms[0].1.is_some(), env);
+            self.grant(cond, arms[0].1.is_some());
         }
         let live: Vec<(RegionId, Vec<Abs>)> = arms.into_iter().filter_map(|(r, v)| Some((r, v?))).collect();
         let mut forms = vec![];
@@ -84,14 +86,20 @@ impl Infer<'_> {
         }
         let results = self.structured(Op::ScfIf, &[cond], &forms, &regions)?;
         for (k, (&r, a)) in data.results.iter().zip(results).enumerate() {
-            if let Abs::Value(v) = a
-                && *self.out.ty(v) == Type::PYINT
-            {
-                let ranges = live.iter().map(|(_, values)| self.range(&values[k]));
-                if let Some(range) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
-                    self.ranges.insert(v, range);
+            match (&a, live.as_slice()) {
+                (&Abs::Value(v), live) if *self.out.ty(v) == Type::PYINT => {
+                    let ranges = live.iter().map(|(_, values)| self.range(&values[k]));
+                    if let Some(range) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
+                        self.ranges.insert(v, range);
+                    }
+                    let values = || live.iter().map(|(_, values)| &values[k]);
+                    self.grow_joined(values(), v);
+                    self.put_affine(v, self.joined_bound(values()));
                 }
-                self.grow_joined(live.iter().map(|(_, values)| &values[k]), v);
+                (&Abs::Value(v), [(_, first), (_, second)]) if *self.out.ty(v) == Type::PYBOOL => {
+                    self.said_by_choice(cond, &first[k], &second[k], v);
+                }
+                _ => {}
             }
             env[r.index()] = Some(a);
         }

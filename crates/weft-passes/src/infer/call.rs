@@ -403,7 +403,13 @@ impl Infer<'_> {
             let v = self.emit(Op::Select, &[better, x, y], ty);
             let range =
                 if is == CmpOp::Lt { (ra.0.min(rb.0), ra.1.min(rb.1)) } else { (ra.0.max(rb.0), ra.1.max(rb.1)) };
-            best = if *self.out.ty(v) == Type::PYINT { self.with_range(v, range) } else { Abs::Value(v) };
+            let bound =
+                if is == CmpOp::Lt { self.least_bound(a, &best) } else { self.joined_bound([a, &best].into_iter()) };
+            best = Abs::Value(v);
+            if *self.out.ty(v) == Type::PYINT {
+                self.ranges.insert(v, range);
+                self.put_affine(v, bound);
+            }
         }
         Ok(best)
     }

@@ -30,12 +30,14 @@ impl Infer<'_> {
         }
     }
 
-    /// Emits into `region`, then returns to the current one.
+    /// Emits into `region`, then returns to the current one. What is granted in it holds to its end.
     pub(super) fn inside<R>(&mut self, region: RegionId, f: impl FnOnce(&mut Self) -> R) -> R {
         let saved = std::mem::replace(&mut self.region, region);
+        let granted = self.granted.len();
         self.open.push(saved);
         let result = f(self);
         self.open.pop();
+        self.forget_granted(granted);
         self.region = saved;
         result
     }

@@ -63,8 +63,10 @@ pub(super) struct Facts {
     computed: HashMap<Computed, (Dim, RegionId, ValueId)>,
     /// Where each symbol that is no argument's is bound.
     homes: HashMap<Dim, RegionId>,
-    /// Symbols that are another size plus a constant.
-    based: HashMap<Dim, (Dim, i128)>,
+    /// Symbols that are another size plus a constant, less a third one where there is one.
+    based: HashMap<Dim, Affine>,
+    /// The least that sizes are where ops go now, if more than 0: of those that are not another plus a constant.
+    pub(super) least: HashMap<Dim, i128>,
     /// Values that are another plus a constant.
     added: HashMap<ValueId, (ValueId, i128)>,
     /// Integers in terms of the arguments.
@@ -91,6 +93,66 @@ impl Infer<'_> {
     /// Notes that a value is a size, or a size plus a constant.
     pub(super) fn set_affine(&mut self, v: ValueId, fact: Affine) {
         self.facts.affine.insert(v, fact);
+    }
+
+    /// The same where something may be known.
+    pub(super) fn put_affine(&mut self, v: ValueId, fact: Option<Affine>) {
+        match fact {
+            Some(fact) => self.facts.affine.insert(v, fact),
+            None => self.facts.affine.remove(&v),
+        };
+    }
+
+    /// Whether what is at most `a` is surely less than or equal to what `b` says.
+    pub(super) fn is_tighter(&self, a: Affine, b: Affine) -> bool {
+        let (a, b) = (self.rooted(a), self.rooted(b));
+        a.dim == b.dim && (b.minus.is_none() || a.minus == b.minus) && a.plus <= b.plus
+    }
+
+    /// The least that a size is which is not known to be another plus a constant.
+    pub(super) fn least_size(&self, dim: Dim) -> i128 {
+        match dim {
+            Dim::Const(n) => n.into(),
+            Dim::Sym(_) => self.facts.least.get(&dim).copied().unwrap_or(0),
+        }
+    }
+
+    /// What a value that is one of these is at most.
+    pub(super) fn joined_bound<'a>(&self, values: impl Iterator<Item = &'a Abs> + Clone) -> Option<Affine> {
+        let mut joined = values.clone().find_map(|a| self.affine(a)).map(|f| self.rooted(f))?;
+        for a in values {
+            match (a, self.affine(a)) {
+                (_, Some(f)) => {
+                    let f = self.rooted(f);
+                    if f.dim != joined.dim || f.minus != joined.minus {
+                        return None;
+                    }
+                    joined.exact &= f.exact && f.plus == joined.plus;
+                    joined.plus = joined.plus.max(f.plus);
+                }
+                (Abs::Const(Const::Int(c)), None) if joined.minus.is_none() => {
+                    let plus = c.saturating_sub(self.least_size(joined.dim));
+                    joined = Affine { plus: joined.plus.max(plus), exact: false, ..joined };
+                }
+                _ => return None,
+            }
+        }
+        Some(joined)
+    }
+
+    /// What the smaller of two values is at most.
+    pub(super) fn least_bound(&self, a: &Abs, b: &Abs) -> Option<Affine> {
+        let least = match (self.affine(a), self.affine(b)) {
+            (Some(f), Some(g)) => {
+                if self.is_tighter(f, g) {
+                    f
+                } else {
+                    g
+                }
+            }
+            (f, g) => f.or(g)?,
+        };
+        Some(Affine { exact: false, ..least })
     }
 
     /// Notes what `a op b` is beside a size, for a result that cannot have wrapped.
@@ -134,20 +196,21 @@ impl Infer<'_> {
     }
 
     /// The same in terms of a size that is not known to be another plus a constant.
-    fn rooted(&self, mut f: Affine) -> Affine {
-        while let Some(&(dim, plus)) = self.facts.based.get(&f.dim) {
-            f = Affine { dim, plus: f.plus.saturating_add(plus), ..f };
+    pub(super) fn rooted(&self, mut f: Affine) -> Affine {
+        while let Some(on) = self.facts.based.get(&f.dim).filter(|on| on.minus.is_none() || f.minus.is_none()) {
+            f = Affine { dim: on.dim, minus: f.minus.or(on.minus), plus: f.plus.saturating_add(on.plus), ..f };
         }
-        while let Some(&(dim, plus)) = f.minus.and_then(|dim| self.facts.based.get(&dim)) {
-            f = Affine { minus: Some(dim), plus: f.plus.saturating_sub(plus), ..f };
+        let plain = |dim: Dim| self.facts.based.get(&dim).filter(|on| on.minus.is_none());
+        while let Some(on) = f.minus.and_then(plain) {
+            f = Affine { minus: Some(on.dim), plus: f.plus.saturating_sub(on.plus), ..f };
         }
         f
     }
 
     /// Notes that a new symbol is the size `v`: also what it is beside other sizes, and what `v` was computed from beside it.
     pub(super) fn set_size(&mut self, v: ValueId, dim: Dim) {
-        if let Some(on) = self.facts.affine.get(&v).filter(|on| on.exact && on.minus.is_none() && on.dim != dim) {
-            self.facts.based.insert(dim, (on.dim, on.plus));
+        if let Some(on) = self.facts.affine.get(&v).filter(|on| on.exact && on.dim != dim) {
+            self.facts.based.insert(dim, *on);
         }
         self.set_affine(v, Affine::size(dim));
         if let Some(&(from, by)) = self.facts.added.get(&v)
@@ -159,7 +222,7 @@ impl Infer<'_> {
 
     /// Notes that a symbol is another size plus a constant.
     pub(super) fn based(&mut self, dim: Dim, on: Dim, plus: i128) {
-        self.facts.based.insert(dim, (on, plus));
+        self.facts.based.insert(dim, Affine { plus, ..Affine::size(on) });
     }
 
     /// Notes that the items of `range(…, hi, positive step)` are below `hi`.
@@ -180,11 +243,16 @@ impl Infer<'_> {
     pub(super) fn is_below(&self, a: &Abs, dim: Dim) -> bool {
         match dim {
             Dim::Const(n) => self.range(a).1 < i128::from(n),
-            Dim::Sym(_) => self.affine(a).is_some_and(|f| {
-                let (f, size) = (self.rooted(f), self.rooted(Affine::size(dim)));
-                // Whatever is taken off is no less than 0.
-                f.dim == size.dim && f.plus < size.plus
-            }),
+            Dim::Sym(_) => {
+                let size = self.rooted(Affine::size(dim));
+                let least = self.least_size(size.dim).saturating_add(size.plus);
+                let beside = |f: Affine| {
+                    let f = self.rooted(f);
+                    // Whatever is taken off is no less than 0.
+                    f.dim == size.dim && (size.minus.is_none() || f.minus == size.minus) && f.plus < size.plus
+                };
+                size.minus.is_none() && self.range(a).1 < least || self.affine(a).is_some_and(beside)
+            }
         }
     }
 

@@ -208,6 +208,7 @@ impl Infer<'_> {
         let saved = (self.region, self.level, self.body.take());
         let kept =
             (std::mem::take(&mut self.ranges), std::mem::take(&mut self.refined), std::mem::take(&mut self.facts));
+        let told = (std::mem::take(&mut self.said), std::mem::take(&mut self.granted), std::mem::take(&mut self.grown));
         let open = std::mem::take(&mut self.open);
         // Lists made in it are of the same sites from wherever it is first called.
         let path = std::mem::replace(&mut self.path, instance.name.bytes().map(u32::from).collect());
@@ -268,6 +269,7 @@ impl Infer<'_> {
         self.frames = frames;
         (self.region, self.level, self.body) = saved;
         (self.ranges, self.refined, self.facts) = kept;
+        (self.said, self.granted, self.grown) = told;
         self.open = open;
         self.path = path;
         self.sinks = sinks;

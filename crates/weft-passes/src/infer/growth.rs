@@ -23,11 +23,31 @@ pub(super) struct Growth {
     nested: bool,
 }
 
-/// The range of an integer that a loop carries, which differs from what the walk took it for.
+/// What is known of an integer that a loop carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Course {
+    range: Option<(i128, i128)>,
+    /// It is never more than what it starts from is at most.
+    falls: bool,
+}
+
+impl Course {
+    /// Whether all that another one says is so.
+    fn implies(&self, other: Course) -> bool {
+        let within = match (self.range, other.range) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(new), Some(old)) => old.0 <= new.0 && new.1 <= old.1,
+        };
+        within && (self.falls || !other.falls)
+    }
+}
+
+/// An integer that a loop carries goes another course than the walk took it for.
 struct News {
     /// The loop, and which of what it carries.
     place: (Key, usize),
-    range: Option<(i128, i128)>,
+    course: Course,
     /// Nothing was taken for it.
     first: bool,
 }
@@ -71,21 +91,35 @@ impl Infer<'_> {
         }
     }
 
-    /// Makes what a loop carries the base of what is added to it, with the ranges that earlier walks found.
-    pub(super) fn grow_from(&mut self, key: Key, carried: &[Abs]) {
-        for (k, a) in carried.iter().enumerate() {
+    /// Makes what a loop carries the base of what is added to it, with the courses that earlier walks found.
+    pub(super) fn grow_from(&mut self, key: Key, inits: &[Abs], carried: &[Abs]) {
+        for a in carried {
             if let Abs::Value(v) = a
                 && *self.out.ty(*v) == Type::PYINT
             {
                 self.grown.insert(*v, Growth { base: *v, by: (0, 0), nested: false });
-                if let Some(Some(range)) = self.found.ranges.get(&(key, k)) {
-                    self.ranges.insert(*v, *range);
-                }
+            }
+        }
+        self.run_course(key, inits, carried);
+    }
+
+    /// Takes integers to have gone the courses that earlier walks found.
+    pub(super) fn run_course(&mut self, key: Key, inits: &[Abs], values: &[Abs]) {
+        for (k, (init, a)) in inits.iter().zip(values).enumerate() {
+            let (Abs::Value(v), Some(course)) = (a, self.found.courses.get(&(key, k)).copied()) else { continue };
+            if *self.out.ty(*v) != Type::PYINT {
+                continue;
+            }
+            if let Some(range) = course.range {
+                self.ranges.insert(*v, range);
+            }
+            if course.falls {
+                self.at_most(*v, init);
             }
         }
     }
 
-    /// After a loop: the ranges of what it carried, if its turns bound them. Begins anew where that says more, or less, than
+    /// After a loop: the courses of what it carried. Begins anew where that says more, or less, than
     /// the walk assumed.
     pub(super) fn grow_through(
         &mut self,
@@ -107,22 +141,13 @@ impl Infer<'_> {
                 continue;
             }
             let growth = self.per_turn(*v, k, exits);
-            let range = growth.map(|g| {
-                let steps = if g.nested { STEPS } else { turns.min(STEPS) };
-                let start = self.range(init);
-                (start.0 + steps * g.by.0.min(0), start.1 + steps * g.by.1.max(0))
-            });
-            let range = range.filter(|r| r.0 >= INT64.0 && r.1 <= INT64.1);
-            let assumed = self.found.ranges.get(&(key, k)).copied();
-            let holds = match (assumed, range) {
-                (None, Some(_)) => false,
-                (Some(Some(old)), new) => new.is_some_and(|new| old.0 <= new.0 && new.1 <= old.1),
-                _ => true,
-            };
-            if !holds {
+            let course = self.course(init, growth, turns, exits.iter().map(|exit| exit.values.get(k)));
+            let assumed = self.found.courses.get(&(key, k)).copied();
+            let holds = course.implies(assumed.unwrap_or_default());
+            if !holds || assumed.is_none() && course != Course::default() {
                 // What was assumed and did not hold is not assumed again.
-                let next = if assumed.is_none() { range } else { None };
-                news.push(News { place: (key, k), range: next, first: assumed.is_none() });
+                let course = if assumed.is_none() { course } else { Course::default() };
+                news.push(News { place: (key, k), course, first: assumed.is_none() });
             }
             all.push(growth.map(|g| self.beside_init(init, g)).unwrap_or(None));
         }
@@ -130,20 +155,45 @@ impl Infer<'_> {
         Ok(all)
     }
 
-    /// Takes ranges in for the next walk. A first range of something only says more than this walk knows: it goes on, and
-    /// so finds those of later loops too. What these depend on may be less than the walk allows for, never more.
+    /// Where an integer can get from `init` that grows like this, and is one of these after a turn.
+    fn course<'a>(
+        &self,
+        init: &Abs,
+        growth: Option<Growth>,
+        turns: i128,
+        after: impl Iterator<Item = Option<&'a Abs>> + Clone,
+    ) -> Course {
+        let start = self.range(init);
+        // What each turn ends with bounds it, however it came about.
+        let ends = after.clone().map(|a| a.map_or(INT64, |a| self.range(a)));
+        let mut range = ends.fold(start, |all, end| (all.0.min(end.0), all.1.max(end.1)));
+        if let Some(g) = growth {
+            let steps = if g.nested { STEPS } else { turns.min(STEPS) };
+            range.0 = range.0.max(start.0 + steps * g.by.0.min(0));
+            range.1 = range.1.min(start.1 + steps * g.by.1.max(0));
+        }
+        let range = (range.0.max(INT64.0), range.1.min(INT64.1));
+        let falls = self.affine(init).is_some_and(|most| {
+            let kept = |a: &Abs| self.affine(a).is_some_and(|f| self.is_tighter(f, most));
+            growth.is_some_and(|g| g.by.1 <= 0) || after.clone().all(|a| a.is_some_and(kept))
+        });
+        Course { range: (range != INT64).then_some(range), falls }
+    }
+
+    /// Takes courses in for the next walk. A first one of something only says more than this walk knows: it goes on, and so
+    /// finds those of later loops too. What these depend on may be less than the walk allows for, never more.
     fn learn(&mut self, news: Vec<News>) -> Result<(), Diagnostic> {
         // Where lists were not known yet, code may have been taken for unreachable: what it adds is missing.
         if news.is_empty() || self.again {
             return Ok(());
         }
         if self.next.is_none() && news.iter().any(|n| !n.first) {
-            self.found.ranges.extend(news.into_iter().map(|n| (n.place, n.range)));
+            self.found.courses.extend(news.into_iter().map(|n| (n.place, n.course)));
             return Err(self.restart());
         }
         let next = self.next.get_or_insert_with(|| Box::new(self.found.clone()));
         for n in news.into_iter().filter(|n| n.first) {
-            next.ranges.entry(n.place).or_insert(n.range);
+            next.courses.entry(n.place).or_insert(n.course);
         }
         Ok(())
     }
@@ -200,6 +250,7 @@ impl Infer<'_> {
             if let Some(range) = range {
                 self.ranges.insert(*r, range);
             }
+            self.put_affine(*r, self.joined_bound(values()));
             if let (true, Some(g)) = (known, joined) {
                 self.grown.insert(*r, g);
             }

@@ -111,10 +111,13 @@ impl Infer<'_> {
             Some(Dim::Const(n)) => Abs::Const(Const::Int(n.into())),
             dim => {
                 let v = self.emit(Op::NtDim { dim: k as u32 }, &[t], Type::PYINT);
+                let mut least = 0;
                 if let Some(dim) = dim {
                     self.set_affine(v, Affine::size(dim));
+                    let size = self.rooted(Affine::size(dim));
+                    least = if size.minus.is_none() { self.least_size(size.dim).saturating_add(size.plus) } else { 0 };
                 }
-                self.with_range(v, SIZE)
+                self.with_range(v, (least.max(0), SIZE.1))
             }
         }
     }

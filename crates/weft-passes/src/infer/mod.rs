@@ -42,6 +42,7 @@ mod join;
 mod library;
 mod list;
 mod masked;
+mod narrow;
 mod objects;
 mod once;
 mod parallel;
@@ -261,6 +262,10 @@ struct Infer<'r> {
     grown: HashMap<ValueId, growth::Growth>,
     /// What is known of pyint values.
     ranges: HashMap<ValueId, (i128, i128)>,
+    /// What truths say.
+    said: HashMap<ValueId, narrow::Said>,
+    /// What was known before the conditions around this place, in their order.
+    granted: Vec<narrow::Before>,
     /// Tensors that were found to have better sizes, and the value that says so.
     refined: HashMap<ValueId, ValueId>,
     /// The array that the operation being typed writes to: it is part of the message where shapes do not fit.
@@ -327,8 +332,8 @@ type Key = (u64, u32);
 struct Found {
     /// Forms of what loops carry and of what cells hold.
     forms: HashMap<Key, Vec<join::Ty>>,
-    /// Ranges of integers that loops carry, by position; none where one was assumed and did not hold.
-    ranges: HashMap<(Key, usize), Option<(i128, i128)>>,
+    /// What is assumed of integers that loops carry, by position.
+    courses: HashMap<(Key, usize), growth::Course>,
     /// Functions that call themselves, with what they return for arguments of these forms, once known.
     recursive: HashMap<usize, Vec<function::Instance>>,
     /// Lists, by where they are made.
@@ -385,6 +390,8 @@ impl<'r> Infer<'r> {
             resolver,
             grown: HashMap::new(),
             ranges: HashMap::new(),
+            said: HashMap::new(),
+            granted: vec![],
             refined: HashMap::new(),
             output: None,
             facts: facts::Facts::default(),

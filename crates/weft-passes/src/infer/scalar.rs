@@ -2,6 +2,7 @@
 
 use super::Infer;
 use super::abs::{Abs, Absent, EXACT, INT64};
+use super::narrow::Said;
 use std::cmp::Ordering;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
@@ -313,7 +314,9 @@ impl Infer<'_> {
             Abs::Const(Const::Bool(b)) => Ok(Abs::Const(Const::Bool(!b))),
             t => {
                 let v = self.materialise(&t)?;
-                Ok(Abs::Value(self.emit(Op::Not, &[v], Type::PYBOOL)))
+                let not = self.emit(Op::Not, &[v], Type::PYBOOL);
+                self.said.insert(not, Said::Not(v));
+                Ok(Abs::Value(not))
             }
         }
     }
@@ -359,11 +362,19 @@ impl Infer<'_> {
                 .help("use np.where for a choice per element"));
         }
         let v = self.materialise(a)?;
-        Ok(Abs::Value(self.cast(v, Type::PYBOOL)))
+        let truth = self.cast(v, Type::PYBOOL);
+        self.said_by_truth(a, truth);
+        Ok(Abs::Value(truth))
     }
 
     /// `a op b`, a comparison of two scalars.
     pub(super) fn scalar_compare(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let result = self.compare_scalars(is, a, b)?;
+        self.compared(is, a, b, &result);
+        Ok(result)
+    }
+
+    fn compare_scalars(&mut self, is: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
         if let (Abs::Const(x), Abs::Const(y)) = (a, b)
             && let Some(r) = fold_compare(is, x, y)
         {

@@ -88,10 +88,14 @@ impl Infer<'_> {
             (_, ..0) => self.at_most(index, &Abs::Value(bounds[0])),
             _ => {}
         }
+        let rises = self.range(&Abs::Value(bounds[2])).0 > 0;
         let carried = self.region_values(turn.region, &turn.forms)?;
-        self.grow_from(turn.key, &carried);
+        self.grow_from(turn.key, inits, &carried);
         self.undecided += 1;
         let (end, target) = self.in_loop(turn.region, |s| {
+            if rises {
+                s.grant_counter(index, bounds[1]);
+            }
             let item = item(s, index)?;
             s.walk_turn(py, &data, item, carried.clone(), env)
         })?;
@@ -116,11 +120,7 @@ impl Infer<'_> {
         }
         let results = self.structured(Op::ScfFor, &operands, &turn.forms, &[turn.region])?;
         self.grow_results(&growths, &results);
-        for (k, a) in results.iter().enumerate() {
-            if let (Abs::Value(v), Some(Some(range))) = (a, self.found.ranges.get(&(turn.key, k))) {
-                self.ranges.insert(*v, *range);
-            }
-        }
+        self.run_course(turn.key, inits, &results);
         bind_results(&data, results, env);
         Ok(None)
     }
@@ -137,7 +137,7 @@ impl Infer<'_> {
         let span = self.span;
         let mut turn = self.turn(op, &inits)?;
         let carried = self.region_values(turn.region, &turn.forms)?;
-        self.grow_from(turn.key, &carried);
+        self.grow_from(turn.key, &inits, &carried);
         self.undecided += 1;
         let (end, target) = self.in_loop(turn.region, |s| {
             let mut inner = env.clone();
