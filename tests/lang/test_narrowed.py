@@ -1,4 +1,4 @@
-"""What conditions say of integers: an index behind a test that proves it is not checked, and one that is off by one still is."""
+"""What conditions say of integers: an index behind a test that proves it is not checked; one that is off by one is."""
 
 import pytest
 
@@ -284,6 +284,18 @@ def test_sizes(size):
 @pytest.mark.parametrize("function", [early_return, one_beyond, one_before, either, after_join, changed_since])
 def test_an_index_that_a_condition_lets_through_is_checked(function, k):
     same(function, X, k)
+
+
+def test_a_condition_of_itself():
+    @weft.njit
+    def f(p, k):
+        if p or p:
+            k += 1
+        if not (p and p):
+            k += 2
+        return k
+
+    assert f(True, 1) == 2 and f(False, 1) == 3
 
 
 # spec: N10

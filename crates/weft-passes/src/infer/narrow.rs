@@ -59,7 +59,12 @@ impl Infer<'_> {
             (a, Abs::Value(v)) if *a == Abs::Value(cond) || *a == Abs::Const(Const::Bool(true)) => Said::Or(cond, *v),
             _ => return,
         };
-        self.said.insert(result, said);
+        // Where both arms give what was there before, nothing new is said.
+        if let Said::And(a, b) | Said::Or(a, b) = said
+            && result > a.max(b)
+        {
+            self.said.insert(result, said);
+        }
     }
 
     /// Takes a truth to be known where ops go now, until the end of that region.
