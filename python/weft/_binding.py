@@ -25,6 +25,13 @@ def _named(function: FunctionType) -> tuple[list[str], list[str]]:
     return list(code.co_varnames[:count]), list(code.co_varnames[count : count + code.co_kwonlyargcount])
 
 
+def defaults(function: FunctionType) -> dict[str, Any]:
+    """The defaults of a function's parameters."""
+    positional, _ = _named(function)
+    given = function.__defaults__ or ()
+    return dict(zip(positional[len(positional) - len(given) :], given)) | (function.__kwdefaults__ or {})
+
+
 def binder(function: FunctionType) -> Callable[..., tuple[Any, ...]]:
     """The twin of `function` that returns its arguments."""
     code = function.__code__

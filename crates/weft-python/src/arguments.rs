@@ -15,6 +15,7 @@ use weft_ir::{DType, Weak};
 use weft_runtime::{Buffer, Queue};
 use weft_tensor::Node;
 
+use crate::constants::Constant;
 use crate::function::Function;
 use crate::key::{Alike, Key, MAX_RANK, Word};
 use crate::lists::ListArgument;
@@ -88,6 +89,29 @@ impl Arguments {
         for (k, &object) in objects.iter().enumerate() {
             // SAFETY: passed on to the caller.
             unsafe { self.push(py, k, object, function, 0) }?;
+        }
+        Ok(())
+    }
+
+    /// Reads every argument, those that are defaults as constants.
+    ///
+    /// # Safety
+    /// As for [`Arguments::read`].
+    pub(crate) unsafe fn read_omitted(
+        &mut self,
+        py: Python<'_>,
+        objects: &[*mut ffi::PyObject],
+        function: &Function,
+    ) -> PyResult<()> {
+        for (k, &object) in objects.iter().enumerate() {
+            match function.number_default(py, k, object)? {
+                Some(value) => {
+                    let number = function.constants.number_of(py, Constant::Number(value.clone()));
+                    self.key.push(Word::constant(number));
+                }
+                // SAFETY: passed on to the caller.
+                None => unsafe { self.push(py, k, object, function, 0) }?,
+            }
         }
         Ok(())
     }

@@ -181,6 +181,7 @@ fn parameters<'py>(
         let param = function.constants.get(number, |constant| match constant {
             Constant::Text(text) => Ok(Param::Const(weft_ir::attr::Const::Str(text.clone()))),
             Constant::Known(name) => Ok(Param::Known(name.clone())),
+            Constant::Number(value) => Ok(Param::Const(value.clone())),
             Constant::Function(closure) => Err(closure.function.clone_ref(py)),
         })?;
         match param {

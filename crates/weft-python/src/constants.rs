@@ -1,4 +1,5 @@
-//! Arguments that a specialisation is for: strings, types, and functions, which have no run-time form.
+//! Arguments that a specialisation is for: strings, types, and functions, which have no run-time form, and numbers that a call
+//! left to their default.
 //!
 //! Each decorated function numbers those it was called with; the number is in the dispatch key. Two functions are the
 //! same if they have the same code, globals, defaults and closed-over values, so that a lambda written in a call is
@@ -7,7 +8,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyType};
+use weft_ir::attr::Const;
 
 use crate::dispatcher::Dispatcher;
 use crate::guards::{cell_contents, same};
@@ -22,6 +24,8 @@ pub(crate) enum Constant {
     Known(String),
     /// A Python function.
     Function(Closure),
+    /// An int, a float or a bool.
+    Number(Const),
 }
 
 /// What makes a Python function what it is.
@@ -56,22 +60,28 @@ impl Constants {
 
     /// The number of an object, or `None` for one that cannot be an argument.
     pub(crate) fn number(&self, object: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
-        let py = object.py();
-        let Some(made) = describe(object)? else { return Ok(None) };
+        let made = describe(object)?;
+        Ok(made.map(|made| self.number_of(object.py(), made)))
+    }
+
+    /// The number of a constant.
+    pub(crate) fn number_of(&self, py: Python<'_>, made: Constant) -> u32 {
         let mut table = self.table();
         let is_same = |known: &Constant| match (known, &made) {
             (Constant::Text(a), Constant::Text(b)) | (Constant::Known(a), Constant::Known(b)) => a == b,
             (Constant::Function(a), Constant::Function(b)) => a.is_same(py, b),
+            (Constant::Number(Const::Float(a)), Constant::Number(Const::Float(b))) => a.to_bits() == b.to_bits(),
+            (Constant::Number(a), Constant::Number(b)) => a == b,
             _ => false,
         };
         if let Some(at) = table.known.iter().rposition(|(_, known)| is_same(known)) {
             table.known[at..].rotate_left(1);
-        } else {
-            let number = table.next;
-            table.next += 1;
-            table.known.push((number, made));
+            return table.known[table.known.len() - 1].0;
         }
-        Ok(table.known.last().map(|(number, _)| *number))
+        let number = table.next;
+        table.next += 1;
+        table.known.push((number, made));
+        number
     }
 
     /// The object behind a function's number; a text or a name for what is none.
@@ -144,6 +154,17 @@ fn describe(object: &Bound<'_, PyAny>) -> PyResult<Option<Constant>> {
         cells,
         function: object.clone().unbind(),
     })))
+}
+
+/// An int, a float or a bool of Python's that compiled code can hold.
+pub(crate) fn as_number(object: &Bound<'_, PyAny>) -> Option<Const> {
+    if object.is_exact_instance_of::<PyBool>() {
+        return object.is_truthy().ok().map(Const::Bool);
+    }
+    if object.is_exact_instance_of::<PyInt>() {
+        return object.extract::<i64>().ok().map(|n| Const::Int(n.into()));
+    }
+    object.cast_exact::<PyFloat>().ok().map(|x| Const::Float(x.value()))
 }
 
 /// Whether an object is a function written in Python.

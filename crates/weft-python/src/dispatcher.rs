@@ -56,8 +56,41 @@ impl Dispatcher {
     /// A call with keywords, defaults, or the wrong number of arguments.
     pub(crate) fn call(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let args = self.function.bind(args, kwargs)?;
+        let (py, objects) = (args.py(), pointers(&args));
+        let omitted = |(k, &object): (usize, &*mut ffi::PyObject)| {
+            self.function.number_default(py, k, object).is_ok_and(|default| default.is_some())
+        };
         // SAFETY: the tuple keeps the objects alive for the call.
-        unsafe { self.run(args.py(), &pointers(&args)) }
+        unsafe {
+            match objects.iter().enumerate().any(omitted) {
+                true => self.run_omitted(py, &objects),
+                false => self.run(py, &objects),
+            }
+        }
+    }
+
+    /// A call that leaves numbers to their defaults: these are constants of the code, unless there is code already that takes
+    /// them as arguments.
+    ///
+    /// # Safety
+    /// As for [`Dispatcher::run`].
+    unsafe fn run_omitted(&self, py: Python<'_>, objects: &[*mut ffi::PyObject]) -> PyResult<Py<PyAny>> {
+        let mut call = Arguments::default();
+        // SAFETY: passed on to the caller.
+        unsafe { call.read_omitted(py, objects, &self.function) }?;
+        let placement = self.place(py, &mut call)?;
+        if self.find(py, &call).is_none() {
+            let mut general = Arguments::default();
+            // SAFETY: passed on to the caller.
+            unsafe { general.read(py, objects, &self.function) }?;
+            let placement = self.place(py, &mut general)?;
+            if self.find(py, &general).is_some() {
+                // SAFETY: passed on to the caller.
+                return unsafe { self.run_placed(py, &mut general, &placement) };
+            }
+        }
+        // SAFETY: passed on to the caller.
+        unsafe { self.run_placed(py, &mut call, &placement) }
     }
 
     /// A call with one argument for each parameter. The caller has entered the function.
@@ -65,24 +98,44 @@ impl Dispatcher {
     /// # Safety
     /// The objects are live and stay so during the call.
     pub(crate) unsafe fn run(&self, py: Python<'_>, objects: &[*mut ffi::PyObject]) -> PyResult<Py<PyAny>> {
-        let function = &self.function;
         let mut call = Arguments::default();
         // SAFETY: passed on to the caller.
-        unsafe { call.read(py, objects, function) }?;
-        let placement = self.settle(py, Placement::of(py, function, &call)?)?;
+        unsafe {
+            call.read(py, objects, &self.function)?;
+            let placement = self.place(py, &mut call)?;
+            self.run_placed(py, &mut call, &placement)
+        }
+    }
+
+    /// Where a call runs whose arguments were read; completes its key.
+    fn place(&self, py: Python<'_>, call: &mut Arguments) -> PyResult<Placement> {
+        let placement = self.settle(py, Placement::of(py, &self.function, call)?)?;
         call.key.extend([Word::context(placement.id()), call.alike.word(&call.slots)]);
-        let calls = Calls::Like(&call.slots);
-        let made = match function.find(py, &call.key, calls) {
+        Ok(placement)
+    }
+
+    fn find(&self, py: Python<'_>, call: &Arguments) -> Option<&Specialisation> {
+        self.function.find(py, &call.key, Calls::Like(&call.slots))
+    }
+
+    /// Finds or makes the specialisation, and runs it.
+    ///
+    /// # Safety
+    /// As for [`Dispatcher::run`].
+    unsafe fn run_placed(&self, py: Python<'_>, call: &mut Arguments, placement: &Placement) -> PyResult<Py<PyAny>> {
+        let function = &self.function;
+        let made = match self.find(py, call) {
             Some(made) => made,
             None => {
                 function.tidy(py, &call.key);
-                let (key, queue) = (function.key_for(&call.key), placement.queue(py, &call)?);
-                let request = Request { key, door: Door::Njit, queue, home: placement.home(&call), calls };
+                let (key, queue) = (function.key_for(&call.key), placement.queue(py, call)?);
+                let calls = Calls::Like(&call.slots);
+                let request = Request { key, door: Door::Njit, queue, home: placement.home(call), calls };
                 function.add(py, compile(py, function, request)?)
             }
         };
         // SAFETY: passed on to the caller.
-        unsafe { run::run(py, function, made, &mut call) }
+        unsafe { run::run(py, function, made, call) }
     }
 
     /// A call whose arguments are plain and whose specialisation is there; `None` for any other, which did nothing.

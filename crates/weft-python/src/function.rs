@@ -3,14 +3,16 @@
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use weft_ir::FastMath;
+use weft_ir::attr::Const;
 
 use crate::assumed::Calls;
-use crate::constants::Constants;
+use crate::constants::{Constants, as_number};
 use crate::guards::Numbers;
 use crate::key::{Key, Word};
 use crate::specialisation::Specialisation;
@@ -47,6 +49,8 @@ pub(crate) struct Function {
     /// Arguments can be taken as they come when all are given by position.
     positional: bool,
     binder: PyOnceLock<Py<PyAny>>,
+    /// Defaults that are numbers, by parameter.
+    number_defaults: PyOnceLock<Vec<Option<(Py<PyAny>, Const)>>>,
     /// All that may be called again. Calls borrow them from here, so none goes while calls are under way.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
     /// Calls under way. Changed under the GIL alone.
@@ -84,6 +88,7 @@ impl Function {
             numbers: Numbers::default(),
             nogil,
             binder: PyOnceLock::new(),
+            number_defaults: PyOnceLock::new(),
             specialisations: Mutex::default(),
             calls: AtomicUsize::new(0),
             last: AtomicPtr::default(),
@@ -112,6 +117,25 @@ impl Function {
             PyResult::Ok(made.unbind())
         })?;
         Ok(binder.bind(py).call(args, kwargs)?.cast_into::<PyTuple>()?)
+    }
+
+    /// The number that an argument is, if it is its parameter's default.
+    pub(crate) fn number_default(
+        &self,
+        py: Python<'_>,
+        k: usize,
+        object: *mut ffi::PyObject,
+    ) -> PyResult<Option<&Const>> {
+        let defaults = self.number_defaults.get_or_try_init(py, || {
+            let given = py.import("weft._binding")?.getattr("defaults")?.call1((&self.py_func,))?;
+            let number = |name: &String| -> PyResult<Option<(Py<PyAny>, Const)>> {
+                let given = given.cast::<PyDict>()?.get_item(name)?;
+                Ok(given.and_then(|object| as_number(&object).map(|value| (object.unbind(), value))))
+            };
+            self.parameters.iter().map(number).collect::<PyResult<Vec<_>>>()
+        })?;
+        let is_it = |(default, _): &&(Py<PyAny>, Const)| default.as_ptr() == object;
+        Ok(defaults[k].as_ref().filter(is_it).map(|(_, value)| value))
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Specialisation>>> {
