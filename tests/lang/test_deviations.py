@@ -32,17 +32,6 @@ def test_rounding_of_gamma():
         np.testing.assert_allclose(f(x), f.py_func(x), rtol=4e-15, atol=1e-15)
 
 
-# spec: N2
-def test_rounding_of_complex_products():
-    parts = np.random.default_rng(0).normal(size=(4, 1000))
-    x, y = parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
-    (ours,) = jitted(["x * y"], "xy")(x, y)
-    # Without fused instructions, on every machine.
-    same(ours.real, x.real * y.real - x.imag * y.imag)
-    same(ours.imag, x.real * y.imag + x.imag * y.real)
-    np.testing.assert_allclose(ours, x * y, rtol=1e-14)
-
-
 # spec: N9
 def test_v1_python_ints_are_64_bit():
     f = jitted(["x * x"], "x")

@@ -25,6 +25,14 @@ macro_rules! complex {
                 Complex::new(self.re * b.re - self.im * b.im, self.re * b.im + self.im * b.re)
             }
 
+            /// As NumPy's loops do it.
+            fn fused_times(self, b: Self) -> Self {
+                if !weft_ir::math::fuses_products() {
+                    return self.times(b);
+                }
+                Complex::new(self.re.mul_add(b.re, -(self.im * b.im)), self.re.mul_add(b.im, self.im * b.re))
+            }
+
             /// Smith's method.
             fn over(self, b: Self) -> Self {
                 let (x, y) = (b.re.abs(), b.im.abs());
@@ -94,6 +102,7 @@ macro_rules! complex {
                     Op::Add => Complex::new(self.re + b.re, self.im + b.im),
                     Op::Sub => Complex::new(self.re - b.re, self.im - b.im),
                     Op::Mul => self.times(b),
+                    Op::Cmul => self.fused_times(b),
                     Op::Div => self.over(b),
                     Op::Pow => self.power(b),
                     _ => return None,

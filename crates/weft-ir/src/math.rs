@@ -3,6 +3,14 @@
 use crate::attr::Attr;
 use crate::read::{ReadError, Reader};
 
+/// Whether this machine multiplies and adds in one step, so that NumPy does where it multiplies complex arrays.
+pub fn fuses_products() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    cfg!(target_arch = "aarch64")
+}
+
 macro_rules! functions {
     ($($variant:ident $name:literal $arity:literal $by:ident,)*) => {
         /// A function of floats.

@@ -379,6 +379,9 @@ ops! {
     Sub "arith.sub": 2 -> 1, regions 0, pure;
     /// Product; integers wrap; bool is and.
     Mul "arith.mul": 2 -> 1, regions 0, pure;
+    /// Product of complex numbers in NumPy's loops over arrays: where the machine can ([`crate::math::fuses_products`]), the first
+    /// product of each part is added to the second, rounded one without being rounded itself.
+    Cmul "arith.cmul": 2 -> 1, regions 0, pure;
     /// Quotient of floats; of complex numbers by Smith's method, as NumPy's.
     Div "arith.div": 2 -> 1, regions 0, pure;
     /// Quotient of two Python ints as a float, correctly rounded; the divisor is not 0.

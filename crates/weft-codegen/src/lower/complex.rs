@@ -61,6 +61,15 @@ impl Lowering<'_, '_> {
                 let imaginary = op(add, op(mul, re, other_im), op(mul, im, other_re));
                 Ok(self.pair(real, imaginary))
             }
+            Op::Cmul => {
+                let (left, right) = (op(mul, im, other_im), op(mul, im, other_re));
+                if !weft_ir::math::fuses_products() {
+                    let (real, imaginary) = (op(mul, re, other_re), op(mul, re, other_im));
+                    return Ok(self.pair(op(sub, real, left), op(add, imaginary, right)));
+                }
+                let real = self.intrinsic("llvm.fma", of, &[re, other_re, self.b.fneg(left)]);
+                Ok(self.pair(real, self.intrinsic("llvm.fma", of, &[re, other_im, right])))
+            }
             Op::Div => self.smith_quotient(of, (re, im), (other_re, other_im)),
             Op::Pow => self.complex_call("weft_cpow", data, d, &[a, b]),
             Op::Cmp { is: is @ (CmpOp::Eq | CmpOp::Ne) } => {

@@ -64,6 +64,7 @@ impl Rule<'_> {
                 self.ensure(4, one && (python || strong), "divides two Python ints, which gives a float")
             }
             Add | Mul => same(NUMBERS),
+            Cmul => same(Family { floats: false, complex: true, ..FLOATS }),
             Sub | Pow | Neg => same(Family { bools: false, ..NUMBERS }),
             Div => same(Family { complex: true, ..FLOATS }),
             FloorDiv | Mod | Abs => same(REALS),

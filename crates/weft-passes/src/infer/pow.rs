@@ -24,7 +24,7 @@ impl Infer<'_> {
             _ => f64::NAN,
         };
         if exponent == 2.0 {
-            return Ok(Abs::Value(self.emit(Op::Mul, &[x, x], ty)));
+            return Ok(Abs::Value(self.emit(self.product(dtype), &[x, x], ty)));
         } else if exponent == 1.0 {
             return Ok(Abs::Value(x));
         } else if exponent == 0.5 && !(dtype.is_complex() && scalars) {

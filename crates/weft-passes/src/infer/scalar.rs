@@ -47,8 +47,16 @@ impl Infer<'_> {
         }
         let x = self.as_dtype(a, dtype)?;
         let y = self.as_dtype(b, dtype)?;
-        let Some(op) = Op::from_binop(op) else { return Err(self.not_defined(op, a, b)) };
+        let op = match op {
+            BinOp::Mul => self.product(dtype),
+            other => Op::from_binop(other).ok_or_else(|| self.not_defined(other, a, b))?,
+        };
         Ok(Abs::Value(self.emit(op, &[x, y], Type::Num(dtype))))
+    }
+
+    /// The op that multiplies: NumPy's loops over complex arrays round otherwise than its scalars.
+    pub(super) fn product(&self, dtype: DType) -> Op {
+        if dtype.is_complex() && self.body.is_some() { Op::Cmul } else { Op::Mul }
     }
 
     /// The TypeError Python or NumPy would raise for these operands.
