@@ -962,6 +962,14 @@ FOUND = {
         """,
         ["a = np.arange(6)", "a = np.arange(7)", "a = np.arange(0)"],
     ),
+    "an int beyond 64 bits, returned where control does not come": (
+        """
+        def f(x):
+            if round(x):
+                return 2 * 9223372036854775807
+        """,
+        ["x = 0"],
+    ),
 }
 
 

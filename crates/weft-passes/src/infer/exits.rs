@@ -72,9 +72,10 @@ impl Infer<'_> {
             for (a, ty) in exit.values.iter().zip(types) {
                 if let Err(d) = s.flatten(a, ty, &mut values) {
                     // An int that is too large for a name that others may hold: it is so only on this path.
-                    s.undecided += u32::from(!matches!(how, Leave::Return));
+                    let on_this_path = u32::from(!matches!(how, Leave::Return) || exit.region != s.out.body);
+                    s.undecided += on_this_path;
                     let raised = s.raise_later(d);
-                    s.undecided -= u32::from(!matches!(how, Leave::Return));
+                    s.undecided -= on_this_path;
                     return raised.map(drop);
                 }
             }
