@@ -99,7 +99,17 @@ impl Lower<'_> {
                 detour = Some(self.either(detour, ne));
             }
         }
-        let saved = self.save_repeated(work, &to, &ty.dims)?;
+        let columns = self.columns(work, &to, &ty.dims);
+        let mut saved = self.save_repeated(work, &to, &ty.dims, &columns)?;
+        for &v in &columns {
+            let column = self.array(v).clone();
+            let copy = match self.meets_other_rows(&to, &column) {
+                Some(needed) => self.copy_if(needed, &column)?,
+                None => column.clone(),
+            };
+            self.arrays.insert(v, copy);
+            saved.insert(v, column);
+        }
         for from in self.read_by(work, &to, &saved) {
             if let Some(meets) = self.meets(&to, &from) {
                 detour = Some(self.either(detour, meets));
@@ -108,7 +118,7 @@ impl Lower<'_> {
         let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
         let own = TensorType { layout, ..ty.clone() };
         let Some(detour) = detour else {
-            self.elementwise_into(work, &[to], None)?;
+            self.elementwise_by_rows(work, &to, &columns)?;
             self.arrays.extend(saved);
             return Ok(());
         };
@@ -129,7 +139,7 @@ impl Lower<'_> {
         // The strides are those of `to`, or of an array with at least its order.
         let ty = TensorType { layout: to.ty.layout, ..ty };
         let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
-        self.elementwise_into(work, std::slice::from_ref(&out), None)?;
+        self.elementwise_by_rows(work, &out, &columns)?;
         self.arrays.extend(saved);
         let (moves, ()) = self.nested(|l| {
             l.arrays.insert(result, out);
@@ -151,16 +161,62 @@ impl Lower<'_> {
 
     /// Lets an op read copies of the arrays that it reads again and again, where `to` shares their memory: they are smaller than
     /// what is written. Returns the arrays themselves.
-    fn save_repeated(&mut self, op: OpId, to: &Array, space: &[Dim]) -> Result<BTreeMap<ValueId, Array>, Diagnostic> {
+    fn save_repeated(
+        &mut self,
+        op: OpId,
+        to: &Array,
+        space: &[Dim],
+        but: &[ValueId],
+    ) -> Result<BTreeMap<ValueId, Array>, Diagnostic> {
         let repeated = |v: &&ValueId| {
-            self.arrays.get(v).is_some_and(|a| {
-                let skip = space.len() - a.ty.rank();
-                let repeats = |k: usize| k < skip || a.ty.dims[k - skip] != space[k];
-                !a.ty.dims.is_empty() && (0..space.len()).any(repeats) && !self.apart(to, a)
-            })
+            !but.contains(v)
+                && self.arrays.get(v).is_some_and(|a| {
+                    let skip = space.len() - a.ty.rank();
+                    let repeats = |k: usize| k < skip || a.ty.dims[k - skip] != space[k];
+                    !a.ty.dims.is_empty() && (0..space.len()).any(repeats) && !self.apart(to, a)
+                })
         };
         let operands: Vec<ValueId> = self.r.src.op(op).operands.iter().filter(repeated).copied().collect();
         self.save(to, &operands)
+    }
+
+    /// Arrays with one element for each row of `to` that may lie in it. Where they do, each in its row, threads read them when they
+    /// begin with the row: what another thread wrote last need not be brought here to be copied.
+    fn columns(&self, op: OpId, to: &Array, space: &[Dim]) -> Vec<ValueId> {
+        let &[rows, columns] = space else { return vec![] };
+        if !self.place.is_host() || to.ty.dims != space || rows == Dim::Const(1) || columns == Dim::Const(1) {
+            return vec![];
+        }
+        let fits = |v: &&ValueId| {
+            let column = |a: &Array| a.ty.dims == [rows, Dim::Const(1)] && a.ty.dtype == to.ty.dtype;
+            self.arrays.get(v).is_some_and(|a| column(a) && !self.apart(to, a))
+        };
+        self.r.src.op(op).operands.iter().filter(fits).copied().collect()
+    }
+
+    /// Whether elements of a column lie in other rows of `to` than their own, decided at run time; `None` if they never do.
+    fn meets_other_rows(&mut self, to: &Array, column: &Array) -> Option<ValueId> {
+        let overlaps = self.share_memory(to, column)?;
+        let mut b = self.r.b();
+        let (start, at) =
+            (b.value(Op::MemAddress, &[to.mem], Type::I64), b.value(Op::MemAddress, &[column.mem], Type::I64));
+        let row = b.value(Op::Mul, &[to.sizes[1], to.strides[1]], Type::I64);
+        let (end, zero) = (b.value(Op::Add, &[start, row], Type::I64), b.i64(0));
+        let down = b.value(Op::Sub, &[zero, to.strides[0]], Type::I64);
+        let step = b.value(Op::Max, &[to.strides[0], down], Type::I64);
+        // The first element is in no place of the first row, the next row is another step away, or rows run into each other.
+        let outside = [
+            (CmpOp::Lt, at, start),
+            (CmpOp::Ge, at, end),
+            (CmpOp::Ne, column.strides[0], to.strides[0]),
+            (CmpOp::Lt, step, row),
+        ];
+        let mut elsewhere: Option<ValueId> = None;
+        for (is, x, y) in outside {
+            let is_so = self.r.b().value(Op::Cmp { is }, &[x, y], Type::BOOL);
+            elsewhere = Some(self.either(elsewhere, is_so));
+        }
+        elsewhere.map(|elsewhere| self.r.b().value(Op::And, &[overlaps, elsewhere], Type::BOOL))
     }
 
     /// Lets copies of arrays be read where writing `to` would change them. Returns the arrays themselves.

@@ -74,6 +74,45 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// The loop, row by row, where each row begins with reading its elements of some columns.
+    pub(super) fn elementwise_by_rows(&mut self, id: OpId, to: &Array, columns: &[ValueId]) -> Result<(), Diagnostic> {
+        let outputs = std::slice::from_ref(to);
+        if columns.is_empty() {
+            return self.elementwise_into(id, outputs, None);
+        }
+        let data = self.r.src.op(id).clone();
+        let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
+        let arrays: Vec<&Array> = inputs.iter().flatten().chain(outputs).collect();
+        let space = self.space(id, &to.ty.dims, &arrays);
+        let sizes: Vec<ValueId> = space.dims.iter().map(|&d| self.size(d)).collect();
+        let mut cost = 1;
+        let (rows, ()) = self.nested(|l| {
+            let row = l.r.b().arg(Type::I64);
+            let first = [row, l.r.b().i64(0)];
+            for &v in columns {
+                let a = l.array(v).clone();
+                let (at, unit) = l.place_of(&a, &space, &first, &first);
+                let loaded = l.r.b().value(Op::MemLoad { unit }, &[a.mem, at], Type::Num(a.ty.dtype));
+                l.loaded.insert(v, loaded);
+            }
+            let (items, ()) = l.nested(|l| {
+                let column = l.r.b().arg(Type::I64);
+                l.items_body(id, &space, &inputs, (outputs, None), &[row, column])?;
+                l.r.b().effect(Op::Yield, &[]);
+                Ok(())
+            })?;
+            l.loaded.clear();
+            l.r.span = data.span;
+            cost = cost::of_region(&l.r.dst, items);
+            let mut b = l.r.b();
+            b.op(Op::ParFor { cost }, &sizes[1..], &[], &[items]);
+            b.effect(Op::Yield, &[]);
+            Ok(())
+        })?;
+        self.r.b().op(Op::ParBlocks { cost }, &sizes, &[], &[rows]);
+        Ok(())
+    }
+
     /// The space of these sizes, with the arrays that are read and written in it.
     pub(super) fn space(&self, id: OpId, dims: &[Dim], arrays: &[&Array]) -> Space {
         let dims = dims.to_vec();
@@ -106,6 +145,10 @@ impl Lower<'_> {
         self.position.clone_from(&position);
         let body = self.r.src.region(data.regions[0]).clone();
         for ((&v, &arg), input) in data.operands.iter().zip(&body.args).zip(inputs) {
+            if let Some(&loaded) = self.loaded.get(&v) {
+                self.r.set(arg, loaded);
+                continue;
+            }
             let Some(a) = input else {
                 self.alias(v, arg);
                 continue;

@@ -106,6 +106,8 @@ struct Lower<'s> {
     place: Place,
     /// Index of each dimension, inside an elementwise body that asks for them.
     position: Vec<ValueId>,
+    /// What was read of arrays before the loop over a row, inside it.
+    loaded: BTreeMap<ValueId, ValueId>,
     /// Indices and sizes of the launch, inside a kernel.
     items: Vec<(ValueId, ValueId)>,
     /// The site of arrays too big to be counted in bytes.
@@ -142,6 +144,7 @@ impl<'s> Lower<'s> {
             proved: vec![],
             place: Place::Host,
             position: vec![],
+            loaded: BTreeMap::new(),
             items: vec![],
             too_big: 0,
             roots: BTreeMap::new(),
