@@ -298,3 +298,51 @@ def test_parallel_false_uses_the_callers_thread_alone():
         f(x)
     own, all_threads = time.thread_time() - own, time.process_time() - all_threads
     assert all_threads - own < 0.2 * own
+
+
+WHERE_WORKERS_ARE = """
+import os, time
+import numpy as np, weft
+
+@weft.njit(parallel=True)
+def f(x):
+    return np.sqrt(x) + 1.0
+
+def workers():
+    names = {t: open(f"/proc/self/task/{t}/comm").read().strip() for t in os.listdir("/proc/self/task")}
+    return [int(t) for t, name in names.items() if name.startswith("weft-")]
+
+x = np.ones(400_000)
+given = os.sched_getaffinity(0)
+for _ in range(1000):
+    f(x)
+    if workers():
+        break
+    time.sleep(0.01)
+assert workers()
+# Of many wakings, some are on the core of the thread that wakes.
+for _ in range(60):
+    time.sleep(0.001)
+    f(x)
+    for worker in workers():
+        mine = os.sched_getaffinity(worker)
+        assert mine and mine <= given and len(given - mine) <= 1, (mine, given)
+# Who is told where to run from outside stays there.
+one = {min(given)}
+for worker in workers():
+    os.sched_setaffinity(worker, one)
+for _ in range(60):
+    time.sleep(0.001)
+    f(x)
+    assert all(os.sched_getaffinity(worker) == one for worker in workers())
+print("fine")
+"""
+
+
+# spec: N6
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is no choice")
+def test_workers_keep_out_of_the_callers_way_and_within_their_cores(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(WHERE_WORKERS_ARE)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=2 * SOON)
+    assert done.stdout.strip() == "fine", done.stderr

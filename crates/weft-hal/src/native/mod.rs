@@ -1,6 +1,7 @@
 //! This machine's cores. Memory of every kind is host memory, copies and fills happen before the call returns, and
 //! there is nothing to launch: compiled host code is called directly and spreads its work with [`pool`].
 
+mod apart;
 mod futex;
 pub mod pool;
 mod region;

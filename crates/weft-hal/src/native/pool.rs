@@ -8,6 +8,7 @@
 //! - The pool has [`num_threads`] threads, the caller's included: `WEFT_NUM_THREADS`, or else the cores that affinity and
 //!   cgroup limits leave to this process. Workers start when they are first needed.
 //! - A worker without work spins for [`SPIN`], then sleeps: an idle process uses no processor time.
+//! - Workers keep off the core of the thread that wakes them, where the system would not see to that itself ([`apart`](super::apart)).
 //! - A forked child makes a pool of its own on first use. Forking inside a chunk is not supported.
 //! - Workers block all asynchronous signals: handlers run on the program's own threads.
 //! - A panic in a chunk stops the region early and is raised again on the caller.
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::apart::Apart;
 use super::futex;
 use super::region::{MAX_WORKERS, Slot};
 use crate::{fork, settings};
@@ -56,6 +58,7 @@ struct Pool {
     cores: Vec<usize>,
     /// Grows with every region; sleeping workers wait on it.
     epoch: AtomicU32,
+    apart: Apart,
     sleepers: AtomicU32,
     workers: AtomicUsize,
     starting: Mutex<()>,
@@ -188,6 +191,7 @@ impl Pool {
                 name: name.to_owned(),
                 cores: cores.to_vec(),
                 epoch: AtomicU32::new(0),
+                apart: Apart::default(),
                 sleepers: AtomicU32::new(0),
                 workers: AtomicUsize::new(0),
                 starting: Mutex::new(()),
@@ -215,6 +219,7 @@ impl Pool {
         // Pairs with the worker that counts itself as a sleeper and then looks at the epoch again.
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
+            self.apart.before_waking();
             futex::wake(&self.epoch, helpers as u32);
         }
         IN_REGION.set(true);
@@ -247,6 +252,7 @@ impl Pool {
         if !self.cores.is_empty() {
             confine(&self.cores);
         }
+        self.apart.add_worker();
         loop {
             let epoch = self.epoch.load(Ordering::SeqCst);
             let mut worked = false;
@@ -261,6 +267,7 @@ impl Pool {
                 // Looks at the word again inside the kernel, so a region opened meanwhile is not missed.
                 futex::wait(&self.epoch, epoch);
                 self.sleepers.fetch_sub(1, Ordering::SeqCst);
+                self.apart.after_waking();
             }
         }
     }
