@@ -50,13 +50,19 @@ pub(crate) struct Function {
     positional: bool,
     binder: PyOnceLock<Py<PyAny>>,
     /// Defaults that are numbers, by parameter.
-    number_defaults: PyOnceLock<Vec<Option<(Py<PyAny>, Const)>>>,
+    number_defaults: PyOnceLock<Vec<Option<NumberDefault>>>,
     /// All that may be called again. Calls borrow them from here, so none goes while calls are under way.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
     /// Calls under way. Changed under the GIL alone.
     calls: AtomicUsize,
     /// The one used last; null at first.
     last: AtomicPtr<Specialisation>,
+}
+
+/// A parameter's default that is a number.
+struct NumberDefault {
+    object: Py<PyAny>,
+    value: Const,
 }
 
 impl Function {
@@ -128,14 +134,15 @@ impl Function {
     ) -> PyResult<Option<&Const>> {
         let defaults = self.number_defaults.get_or_try_init(py, || {
             let given = py.import("weft._binding")?.getattr("defaults")?.call1((&self.py_func,))?;
-            let number = |name: &String| -> PyResult<Option<(Py<PyAny>, Const)>> {
+            let number = |name: &String| -> PyResult<Option<NumberDefault>> {
                 let given = given.cast::<PyDict>()?.get_item(name)?;
-                Ok(given.and_then(|object| as_number(&object).map(|value| (object.unbind(), value))))
+                Ok(given.and_then(|object| {
+                    as_number(&object).map(|value| NumberDefault { object: object.unbind(), value })
+                }))
             };
             self.parameters.iter().map(number).collect::<PyResult<Vec<_>>>()
         })?;
-        let is_it = |(default, _): &&(Py<PyAny>, Const)| default.as_ptr() == object;
-        Ok(defaults[k].as_ref().filter(is_it).map(|(_, value)| value))
+        Ok(defaults[k].as_ref().filter(|default| default.object.as_ptr() == object).map(|default| &default.value))
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Specialisation>>> {

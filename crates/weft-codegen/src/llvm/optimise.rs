@@ -26,14 +26,14 @@ loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-ver
 /// it (`simple-loop-unswitch`), and short bodies that carry a sum are unrolled.
 pub(crate) const NATIVE_LOOPS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sink-common-insts>,loop(loop-rotate),\
-loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-unroll<O2>,\
+loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-load-elim,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// As [`NATIVE_LOOPS`], where an inner loop sums floats, which keep their order and so are not vectorised: what is computed
 /// around each item then counts, and strength reduction makes it less (5 to 15% of the time, for a third of the compilation).
 pub(crate) const NATIVE_SUMS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sink-common-insts>,loop(loop-rotate),\
-loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-unroll<O2>,\
+loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-vectorize,loop-load-elim,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg,loop(loop-reduce))";
 
 /// Native code that is wanted soon and not fast.
