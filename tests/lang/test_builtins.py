@@ -8,6 +8,7 @@ import pytest
 from test_math import check
 
 import numpy as np
+import weft
 
 A = np.array([1.5, -2.0, 3.0])
 I = np.array([3, 1, 2])
@@ -64,3 +65,37 @@ def test_min_and_max():
     check("def f(x):\n    return min(x), max(x)\n", [(A,), (I,), ((3, 1, 2),), *empty])
     check("def f(x):\n    return max(x, key=lambda v: -v), min(x, key=abs)\n", [(A,), (I,), ((3, -1, 2),)])
     check("def f(x):\n    return min(x, default=None)\n", [(A,), (NOTHING,)])
+
+
+# spec: N2
+def test_sums_of_floats_are_those_of_this_cpython():
+    """From 3.12 on CPython keeps what additions of floats lose."""
+
+    @weft.njit
+    def of_list(x):
+        return sum(x)
+
+    @weft.njit
+    def from_start(x, start):
+        return sum(x, start)
+
+    @weft.njit
+    def generated(x, n):
+        return sum(v / 3 for v in x for _ in range(n)), sum((v * 0.1 for v in x), 0.1)
+
+    @weft.njit
+    def of_tuple(a, b, c):
+        return sum((a, b, c)), sum((a, b, c), 1), sum((1, 2, a))
+
+    rng = np.random.default_rng(5)
+    for count in (1, 2, 3, 10, 101):
+        for scale in (1.0, 1e10):
+            x = [float(v) for v in rng.normal(size=count) * scale]
+            assert of_list(x) == sum(x)
+            for start in (0, 7, 2**60 + 1, 0.1, -1e17):
+                assert from_start(x, start) == sum(x, start)
+            assert generated(x, 3) == generated.py_func(x, 3)
+    for parts in ((0.1, 0.2, 0.3), (1e100, 1.0, -1e100), (1e308, 1e308, -1e308), (math.inf, 1.0, -math.inf)):
+        assert repr(of_tuple(*parts)) == repr(of_tuple.py_func(*parts))
+    strong = rng.normal(size=50)
+    assert of_list(strong) == sum(strong) and from_start(strong, 0.5) == sum(strong, 0.5)

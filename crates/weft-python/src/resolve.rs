@@ -395,6 +395,10 @@ impl Resolver for Names<'_, '_> {
         self.wraps
     }
 
+    fn python_minor(&self) -> u8 {
+        self.py.version_info().minor
+    }
+
     fn fast_math(&self) -> FastMath {
         self.fast
     }

@@ -1,5 +1,7 @@
 """Python's builtin functions that Python can express."""
 
+import math
+
 import numpy as np
 from weft.lib import prim
 from weft.lib.prim import overload
@@ -8,8 +10,34 @@ from weft.lib.prim import overload
 @overload(sum)
 def sum(iterable, /, start=0):
     total = start
+    if prim.python_minor() < 12:
+        for item in iterable:
+            total = total + item
+        return total
+    # From 3.12 on CPython keeps what additions of floats lose, and adds it in the end. What a float is added to an int, or an int
+    # to a float, loses is not kept.
+    lost = 0.0
+    first = prim.kind(start) == "int"
     for item in iterable:
-        total = total + item
+        if (
+            prim.is_python(item)
+            and prim.kind(item) == "float"
+            and prim.is_python(total)
+            and prim.kind(total) == "float"
+        ):
+            new = total + item
+            if first:
+                first = False
+            elif abs(total) >= abs(item):
+                lost += (total - new) + item
+            else:
+                lost += (item - new) + total
+            total = new
+        else:
+            total = total + item
+            first = first and prim.kind(item) != "float"
+    if prim.is_python(total) and prim.kind(total) == "float" and lost != 0.0 and math.isfinite(lost):
+        total += lost
     return total
 
 

@@ -161,6 +161,11 @@ def is_python(x: Any) -> Any:
     _only_compiled("is_python")
 
 
+def python_minor() -> Any:
+    """The version of CPython, 11 of 3.11: known when compiling."""
+    _only_compiled("python_minor")
+
+
 def is_array(x: Any) -> Any:
     """Whether it is an array: known when compiling."""
     _only_compiled("is_array")

@@ -101,6 +101,11 @@ pub trait Resolver {
         false
     }
 
+    /// The version of CPython whose ways are followed: 11 of 3.11.
+    fn python_minor(&self) -> u8 {
+        11
+    }
+
     /// What float arithmetic may do.
     fn fast_math(&self) -> FastMath {
         FastMath::default()
