@@ -14,8 +14,8 @@ def sum(iterable, /, start=0):
         for item in iterable:
             total = total + item
         return total
-    # From 3.12 on CPython keeps what additions of floats lose, and adds it in the end. What a float is added to an int, or an int
-    # to a float, loses is not kept.
+    # From 3.12 on CPython keeps what additions of floats lose, and adds it in the end. What additions of an int and a
+    # float lose is not kept.
     lost = 0.0
     first = prim.kind(start) == "int"
     for item in iterable:
