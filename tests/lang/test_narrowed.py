@@ -305,3 +305,48 @@ def test_conditions_of_other_arrays_and_functions(k):
     same(other_array, X, X[:3].copy(), k)
     same(other_array, X[:3].copy(), X, k)
     same(counted, X, np.array([k, k + 1, 30]), np.zeros(5))
+
+
+def after_a_call(x, k):
+    def first(i):
+        if i < 0:
+            return 0.0
+        return x[0]
+
+    return first(k) + x[k]
+
+
+def after_continue(x, k):
+    for _ in range(1):
+        if k < 0:
+            continue
+        x[0] += 1
+    return x[k]
+
+
+def after_break(x, k):
+    n = 0
+    while True:
+        if k < 0:
+            break
+        n += 1
+        if n > 2:
+            break
+    return x[k] + n
+
+
+def after_except(x, k):
+    try:
+        if k < 0:
+            raise ValueError("negative")
+        y = x[0]
+    except ValueError:
+        y = 0.0
+    return y + x[k]
+
+
+# spec: N10
+@pytest.mark.parametrize("function", [in_a_nested_function, after_a_call, after_continue, after_break, after_except])
+def test_what_a_condition_says_ends_where_other_paths_come(function):
+    for k in range(-7, 8):
+        same(function, X, k)
