@@ -32,6 +32,16 @@ def test_rounding_of_gamma():
         np.testing.assert_allclose(f(x), f.py_func(x), rtol=4e-15, atol=1e-15)
 
 
+# spec: N2
+def test_rounding_of_complex_scalars():
+    f = jitted(["np.multiply(x, y)", "x * y"], "xy")
+    parts = np.random.default_rng(0).normal(size=(100, 4))
+    for x, y in ((complex(*p[:2]), complex(*p[2:])) for p in parts.tolist()):
+        function, operator = f(np.complex128(x), np.complex128(y))
+        assert function == operator == x * y
+        np.testing.assert_allclose(function, np.multiply(x, y), rtol=1e-14)
+
+
 # spec: N9
 def test_v1_python_ints_are_64_bit():
     f = jitted(["x * x"], "x")

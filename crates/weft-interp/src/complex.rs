@@ -27,9 +27,6 @@ macro_rules! complex {
 
             /// As NumPy's loops do it.
             fn fused_times(self, b: Self) -> Self {
-                if !weft_ir::math::fuses_products() {
-                    return self.times(b);
-                }
                 Complex::new(self.re.mul_add(b.re, -(self.im * b.im)), self.re.mul_add(b.im, self.im * b.re))
             }
 
@@ -101,8 +98,8 @@ macro_rules! complex {
                 Some(match op {
                     Op::Add => Complex::new(self.re + b.re, self.im + b.im),
                     Op::Sub => Complex::new(self.re - b.re, self.im - b.im),
-                    Op::Mul => self.times(b),
-                    Op::Cmul => self.fused_times(b),
+                    Op::Cmul if weft_ir::math::fuses_products() => self.fused_times(b),
+                    Op::Mul | Op::Cmul => self.times(b),
                     Op::Div => self.over(b),
                     Op::Pow => self.power(b),
                     _ => return None,

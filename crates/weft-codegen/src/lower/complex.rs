@@ -56,19 +56,15 @@ impl Lowering<'_, '_> {
         match &data.op {
             Op::Add => Ok(both(add)),
             Op::Sub => Ok(both(sub)),
-            Op::Mul => {
+            Op::Cmul if weft_ir::math::fuses_products() => {
+                let (left, right) = (op(mul, im, other_im), op(mul, im, other_re));
+                let real = self.intrinsic("llvm.fma", of, &[re, other_re, self.b.fneg(left)]);
+                Ok(self.pair(real, self.intrinsic("llvm.fma", of, &[re, other_im, right])))
+            }
+            Op::Mul | Op::Cmul => {
                 let real = op(sub, op(mul, re, other_re), op(mul, im, other_im));
                 let imaginary = op(add, op(mul, re, other_im), op(mul, im, other_re));
                 Ok(self.pair(real, imaginary))
-            }
-            Op::Cmul => {
-                let (left, right) = (op(mul, im, other_im), op(mul, im, other_re));
-                if !weft_ir::math::fuses_products() {
-                    let (real, imaginary) = (op(mul, re, other_re), op(mul, re, other_im));
-                    return Ok(self.pair(op(sub, real, left), op(add, imaginary, right)));
-                }
-                let real = self.intrinsic("llvm.fma", of, &[re, other_re, self.b.fneg(left)]);
-                Ok(self.pair(real, self.intrinsic("llvm.fma", of, &[re, other_im, right])))
             }
             Op::Div => self.smith_quotient(of, (re, im), (other_re, other_im)),
             Op::Pow => self.complex_call("weft_cpow", data, d, &[a, b]),

@@ -2,10 +2,15 @@
 //!
 //! Some systems (virtual machines above all, which do not know what their cores share) wake a thread on the core of the one that
 //! wakes it, and leave both there for milliseconds while other cores are idle: two threads then take as long as one. Where a worker
-//! finds itself so, workers are forbidden the core of the thread that wakes them from then on. They move only when that thread has.
+//! finds itself so, workers are forbidden the core of the thread that wakes them from then on. They move only when that thread has,
+//! and not again and again where threads on different cores take turns to wake them.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Least time between two changes, for each worker: one takes two system calls, a microsecond or two.
+const PAUSE: Duration = Duration::from_micros(20);
 
 /// See the module.
 pub(super) struct Apart {
@@ -14,7 +19,14 @@ pub(super) struct Apart {
     forbidden: AtomicI32,
     /// A worker was woken where the waker was.
     needed: AtomicBool,
-    workers: Mutex<Vec<Worker>>,
+    workers: Mutex<Workers>,
+}
+
+#[derive(Default)]
+struct Workers {
+    all: Vec<Worker>,
+    /// When they were last told where to run.
+    told: Option<Instant>,
 }
 
 struct Worker {
@@ -41,7 +53,7 @@ impl Apart {
     pub(super) fn add_worker(&self) {
         // SAFETY: only asks.
         let thread = unsafe { libc::gettid() };
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(Worker { thread, cores: None });
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).all.push(Worker { thread, cores: None });
         // It keeps off with the next waking.
         self.forbidden.store(-1, Ordering::Relaxed);
     }
@@ -54,9 +66,11 @@ impl Apart {
             && core >= 0
             && self.forbidden.load(Ordering::Relaxed) != core
             && let Ok(mut workers) = self.workers.try_lock()
+            && workers.told.is_none_or(|told| told.elapsed() > PAUSE * workers.all.len() as u32)
         {
             self.forbidden.store(core, Ordering::Relaxed);
-            workers.iter_mut().for_each(|worker| worker.keep_off(core as usize));
+            workers.all.iter_mut().for_each(|worker| worker.keep_off(core as usize));
+            workers.told = Some(Instant::now());
         }
     }
 
