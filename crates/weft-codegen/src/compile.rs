@@ -8,7 +8,7 @@ use crate::llvm::context::Context;
 use crate::llvm::fatal::guarded;
 use crate::llvm::loader::LoadedCode;
 use crate::llvm::module::Module;
-use crate::llvm::target::{Emit, Machine, TargetKind};
+use crate::llvm::target::{Emit, Machine, TargetKind, make_tables};
 use crate::lower::call::write_called;
 use crate::lower::host::{ENTRY, write_entry};
 use crate::lower::kernel::{KernelInfo, kernel_info, write_kernel};
@@ -55,7 +55,10 @@ pub struct DeviceCode {
 /// Compiles a host function of a module at stage `loops`.
 pub fn compile_host(module: &IrModule, func: &str) -> Result<HostCode> {
     let func = module.func(func).ok_or_else(|| CodegenError::NoFunction(func.into()))?;
-    guarded(|| with_host(module, func, false, native::finish).map(|object| HostCode { object }))
+    guarded(|| {
+        let _tables = make_tables();
+        with_host(module, func, false, native::finish).map(|object| HostCode { object })
+    })
 }
 
 /// Maps an object of [`compile_host`] into this process.

@@ -390,8 +390,11 @@ fn fold_part<T: Copy, C: Combine<T>, const P: usize>(a: &mut [T; P], b: &[T; P])
     }
 }
 
-/// Neighbouring reductions at a time, where the elements of one are apart.
-const TILE: usize = 64;
+/// Neighbouring reductions at a time, where the elements of one are apart: their results so far stay in the nearest cache, and
+/// of each row so much is read in one go that the processor sees what comes next.
+const TILE: usize = 256;
+/// Rows that go into the results so far together.
+const ROWS: usize = 4;
 
 #[inline(always)]
 fn columns<T: Copy, C: Combine<T>>(l: &Lines) {
@@ -429,18 +432,23 @@ unsafe fn runs<T: Copy, C: Combine<T>>(
         }
         return;
     }
-    for i in lo..lo + n {
-        // SAFETY: elements of the lines.
-        unsafe {
-            let row = l.data.offset(i as isize * l.stride + first as isize * l.in_step);
-            if l.in_step == size_of::<T>() as isize {
-                for (k, a) in acc[..width].iter_mut().enumerate() {
-                    *a = C::fold(*a, row.cast::<T>().add(k).read_unaligned());
+    let (row, acc) = (|i: usize| i as isize * l.stride + first as isize * l.in_step, &mut acc[..width]);
+    let mut i = lo;
+    // SAFETY: elements of the lines.
+    unsafe {
+        if l.in_step == size_of::<T>() as isize {
+            while i + ROWS <= lo + n {
+                let rows: [*const T; ROWS] = std::array::from_fn(|k| l.data.offset(row(i + k)).cast());
+                for (k, a) in acc.iter_mut().enumerate() {
+                    *a = rows.iter().fold(*a, |a, row| C::fold(a, row.add(k).read_unaligned()));
                 }
-            } else {
-                for (k, a) in acc[..width].iter_mut().enumerate() {
-                    *a = C::fold(*a, row.offset(k as isize * l.in_step).cast::<T>().read_unaligned());
-                }
+                i += ROWS;
+            }
+        }
+        for i in i..lo + n {
+            let row = l.data.offset(row(i));
+            for (k, a) in acc.iter_mut().enumerate() {
+                *a = C::fold(*a, row.offset(k as isize * l.in_step).cast::<T>().read_unaligned());
             }
         }
     }

@@ -444,6 +444,10 @@ impl<'m> Frame<'m> {
                 let Scalar::Bool(c) = scalar(0)? else { return Err(Failure::fault("a condition that is no bool")) };
                 vec![self.operand(id, if c { 1 } else { 2 })?.clone()]
             }
+            Op::Wrap => {
+                let (i, n) = (self.operand(id, 0)?.int()?, self.operand(id, 1)?.int()?);
+                one(Scalar::Int(result_dtype()?, if i < 0 { i + n } else { i }.into()))
+            }
             Op::Cast => one(scalar(0)?.cast(result_dtype()?)?),
             Op::Checked { op, site } => match checked(*op, scalar(0)?, scalar(1)?)? {
                 Some(value) => one(value),

@@ -422,6 +422,8 @@ ops! {
     Cmp "arith.cmp" { is: CmpOp }: 2 -> 1, regions 0, pure;
     /// `c ? a : b`.
     Select "arith.select": 3 -> 1, regions 0, pure;
+    /// An index counted from the front: negative ones count from the end of an axis of operand 1's size. Not checked.
+    Wrap "arith.wrap": 2 -> 1, regions 0, pure;
     /// Conversion to the result's type: float to int truncates by COMPILER 2.6, anything to bool is `!= 0`, complex to real
     /// drops the imaginary part.
     Cast "arith.cast": 1 -> 1, regions 0, pure;

@@ -34,6 +34,7 @@ mod races;
 mod rebuild;
 pub mod report;
 mod rows;
+mod signs;
 mod sizes;
 
 use weft_ir::Place;

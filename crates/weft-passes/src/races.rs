@@ -496,6 +496,7 @@ impl<'f> Check<'f> {
         while let Some(data) = self.defs[v.index()].map(|id| self.f.op(id)) {
             match data.op {
                 Op::NtIndex { wrap, .. } => wraps |= wrap,
+                Op::Wrap => wraps = true,
                 Op::Cast if self.is_wide(v) && self.is_wide(data.operands[0]) => {}
                 _ => break,
             }

@@ -19,6 +19,8 @@ pub(crate) struct LoopHints {
     pub(crate) predicate: bool,
     /// Leave the loop as it is.
     pub(crate) scalar: bool,
+    /// No vectors, but perhaps several turns in one.
+    pub(crate) unrolled: bool,
     /// The accesses of this group carry no dependence between iterations.
     pub(crate) parallel: Option<Metadata>,
     /// Where the loop stands, for remarks about it.
@@ -49,8 +51,10 @@ impl Context {
             parts.push(self.setting("llvm.loop.vectorize.enable", 1, 1));
             parts.push(self.setting("llvm.loop.vectorize.width", 32, hints.width.into()));
         }
-        if hints.scalar {
+        if hints.scalar || hints.unrolled {
             parts.push(self.setting("llvm.loop.vectorize.enable", 1, 0));
+        }
+        if hints.scalar {
             parts.push(self.node(&mut [self.text_node("llvm.loop.unroll.disable")]));
         }
         if hints.predicate {

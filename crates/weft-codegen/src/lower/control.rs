@@ -166,10 +166,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
         // Float accumulators must keep their order, and forcing a width would let LLVM change it: only ask for masks.
         // A loop that checks, and begins where another ended, is what is left of that one (`loops/split.rs`).
         let rest = |o: &OpData| o.op == Op::ScfFor && o.operands[1] == data.operands[0];
+        let by = self.constant_operand(data.operands[2]);
         let scalar = self.checks(region) && self.func.ops.iter().any(rest);
+        let unrolled = by.is_none() && self.only_moves(region);
         let predicate = !scalar && self.vector_math(region).is_some();
-        let hints = LoopHints { predicate, scalar, ..LoopHints::default() };
-        let by_one = self.constant_operand(data.operands[2]) == Some(1);
+        let hints = LoopHints { predicate, scalar, unrolled, ..LoopHints::default() };
+        let by_one = by == Some(1);
         let one = self.b.int(ty, 1);
         let results = if by_one {
             self.any_loop(lo, hi, one, &inits, hints, true, |this, i, carried, _| {
@@ -307,6 +309,21 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
     }
 
+    /// Whether a region only moves elements from one place to another. Where these are not neighbours, vectors of them are
+    /// put together and taken apart one by one, which LLVM takes for a gain.
+    fn only_moves(&self, region: RegionId) -> bool {
+        let mut moves = true;
+        self.func.walk_region(region, &mut |id| {
+            let data = self.func.op(id);
+            let number = |&v: &ValueId| self.func.ty(v).scalar_dtype().is_some_and(DType::is_int);
+            moves &= match data.op {
+                Op::Const { .. } | Op::MemLoad { .. } | Op::MemStore { .. } | Op::Yield => true,
+                _ => data.op.dialect() == "arith" && data.results.iter().all(number),
+            };
+        });
+        moves
+    }
+
     /// Whether complex numbers are stored under a condition: in vectors that takes two scatters, which cost more than a
     /// branch for each number, and LLVM does not know it.
     fn stores_some_complex(&self, region: RegionId) -> bool {
@@ -325,7 +342,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
 
     /// The widest float that a vector routine is called on in an innermost loop over this region, if any.
     fn vector_math(&self, region: RegionId) -> Option<u32> {
-        if self.unit.target != Target::Native || !symbols::has_libmvec() {
+        if self.unit.target != Target::Native {
             return None;
         }
         let mut widest = None;
@@ -341,7 +358,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
                 }
             }
         });
-        widest.filter(|_| innermost)
+        // The routines are asked for last: the first time they are looked up in the system's libraries.
+        widest.filter(|_| innermost && symbols::has_libmvec())
     }
 
     /// The integer that a value is, if an `arith.const` defines it.

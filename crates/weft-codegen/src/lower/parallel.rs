@@ -25,6 +25,9 @@ use crate::stream::NEAR;
 const BLOCK: u64 = 1024;
 const MOST_STREAMS: usize = 2;
 
+/// No more items than this, known when the code is made, are no work for a function of their own.
+const FEW: i128 = 32;
+
 /// Arrays of which each iteration takes the element with its own number.
 struct InOrder {
     /// Pointers that are written, and not read by that name, with the sizes of their elements.
@@ -47,7 +50,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if self.func.region(region).args.len() != data.operands.len() {
             return Err(malformed("`par.for` needs one index per size", data.span));
         }
-        if !matches!(self.frame, Frame::Entry { .. }) {
+        let few = self.constant_items(data).is_some_and(|n| n <= FEW);
+        if few || !matches!(self.frame, Frame::Entry { .. }) {
             let sizes = self.operands(data)?;
             return self.loop_nest(region, &sizes, &mut vec![]);
         }
@@ -59,6 +63,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
             _ => (self.product(outer), self.row_cost(inner, cost)),
         };
         self.run_chunks(offset_of!(RuntimeTable, par_for), [chunk, env, items, cost], data.span)
+    }
+
+    /// The items of a `par.for`, if that is known.
+    fn constant_items(&self, data: &OpData) -> Option<i128> {
+        data.operands.iter().try_fold(1_i128, |n, &size| n.checked_mul(self.constant_operand(size)?))
     }
 
     /// `par.blocks`. Its accesses are in no group: what the iterations of one block write may depend on each other.

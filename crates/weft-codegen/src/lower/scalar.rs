@@ -45,12 +45,33 @@ impl Lowering<'_, '_> {
         Ok(if self.b.type_of(v) == single { self.b.cast(Opcode::LLVMFPTrunc, v, half) } else { v })
     }
 
+    /// An index counted from the front. Hardly any is negative: a branch is foreseen, where arithmetic would make each
+    /// access wait for it.
+    fn from_front(&self, index: Value, size: Value) -> Value {
+        let b = &self.b;
+        let negative = b.icmp(IntIs::LLVMIntSLT, index, b.int(b.type_of(index), 0));
+        if self.unit.target != Target::Native {
+            return b.select(negative, b.op(Opcode::LLVMAdd, index, size), index);
+        }
+        let (before, wrap, next) = (b.here(), b.block(b.function(), c"negative"), b.block(b.function(), c"counted"));
+        let branch = b.branch(negative, wrap, next);
+        b.annotate(branch, "prof", b.context.branch_weights(false));
+        b.at_end(wrap);
+        let from_end = b.op(Opcode::LLVMAdd, index, size);
+        b.jump(next);
+        b.at_end(next);
+        let phi = b.phi(b.type_of(index));
+        b.incoming(phi, &[(from_end, wrap), (index, before)]);
+        phi
+    }
+
     /// An op on bools, integers or floats.
     fn real(&mut self, data: &OpData, d: DType, a: Value, b: Option<Value>) -> Result<Value> {
         let Some(b) = b else { return self.unary(data, d, a) };
         match &data.op {
             Op::TrueDiv => Ok(self.true_quotient(a, b)),
             Op::Cmp { is } => self.compare(*is, d, a, b, data),
+            Op::Wrap if d.is_int() => Ok(self.from_front(a, b)),
             Op::Div if d.is_float() => self.divide(d, a, b),
             Op::Pow => self.power(data, d, a, b),
             Op::FloorDiv if d.is_float() => self.float_floordiv(data, d, a, b),

@@ -70,7 +70,7 @@ impl Rule<'_> {
             FloorDiv | Mod | Abs => same(REALS),
             Min | Max => same(Family { bools: true, ..REALS }),
             And | Or | Xor | Not => same(BITS),
-            Shl | Shr => same(INTS),
+            Shl | Shr | Wrap => same(INTS),
             Math { function, .. } => {
                 let arity = function.arity();
                 self.ensure(4, self.data.operands.len() == arity, &format!("the function takes {arity} arguments"))?;

@@ -21,6 +21,25 @@ pub(super) struct Growth {
     by: (i128, i128),
     /// An inner loop adds: its turns count.
     nested: bool,
+    /// Or it is something else on some path, in this range, to which turns add from there on.
+    or: Option<(i128, i128)>,
+}
+
+impl Growth {
+    fn of(base: ValueId) -> Growth {
+        Growth { base, by: (0, 0), nested: false, or: None }
+    }
+
+    /// One of two, beside the same base.
+    fn join(self, other: Growth) -> Growth {
+        let or = self.or.into_iter().chain(other.or).reduce(hull);
+        Growth { by: hull(self.by, other.by), nested: self.nested || other.nested, or, ..self }
+    }
+}
+
+/// The range of what is in either.
+fn hull(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
+    (a.0.min(b.0), a.1.max(b.1))
 }
 
 /// What is known of an integer that a loop carries.
@@ -65,29 +84,26 @@ impl Infer<'_> {
             }
             _ => return,
         };
-        let by = (growth.by.0 + by.0, growth.by.1 + by.1);
-        if by.0 > -STEPS && by.1 < STEPS {
-            self.grown.insert(v, Growth { by, ..growth });
+        let added = |to: (i128, i128)| (to.0 + by.0, to.1 + by.1);
+        let growth = Growth { by: added(growth.by), or: growth.or.map(added), ..growth };
+        if growth.by.0 > -STEPS && growth.by.1 < STEPS {
+            self.grown.insert(v, growth);
         }
     }
 
     /// Notes what a value that is one of these on each path is beside a carried one.
     pub(super) fn grow_joined<'a>(&mut self, values: impl Iterator<Item = &'a Abs>, v: ValueId) {
-        let mut joined: Option<Growth> = None;
+        let (mut joined, mut or): (Option<Growth>, _) = (None, None);
         for a in values {
-            let Abs::Value(x) = a else { return };
-            let Some(g) = self.grown.get(x).copied() else { return };
-            joined = Some(match joined {
-                None => g,
-                Some(j) if j.base == g.base => {
-                    let by = (j.by.0.min(g.by.0), j.by.1.max(g.by.1));
-                    Growth { by, nested: j.nested || g.nested, ..j }
-                }
-                Some(_) => return,
-            });
+            let grown = if let Abs::Value(x) = a { self.grown.get(x).copied() } else { None };
+            match (joined, grown) {
+                (None, Some(g)) => joined = Some(g),
+                (Some(j), Some(g)) if j.base == g.base => joined = Some(j.join(g)),
+                _ => or = or.into_iter().chain([self.range(a)]).reduce(hull),
+            }
         }
         if let Some(g) = joined {
-            self.grown.insert(v, g);
+            self.grown.insert(v, g.join(Growth { or, ..Growth::of(g.base) }));
         }
     }
 
@@ -97,7 +113,7 @@ impl Infer<'_> {
             if let Abs::Value(v) = a
                 && *self.out.ty(*v) == Type::PYINT
             {
-                self.grown.insert(*v, Growth { base: *v, by: (0, 0), nested: false });
+                self.grown.insert(*v, Growth::of(*v));
             }
         }
         self.run_course(key, inits, carried);
@@ -166,16 +182,17 @@ impl Infer<'_> {
         let start = self.range(init);
         // What each turn ends with bounds it, however it came about.
         let ends = after.clone().map(|a| a.map_or(INT64, |a| self.range(a)));
-        let mut range = ends.fold(start, |all, end| (all.0.min(end.0), all.1.max(end.1)));
+        let mut range = ends.fold(start, hull);
         if let Some(g) = growth {
             let steps = if g.nested { STEPS } else { turns.min(STEPS) };
-            range.0 = range.0.max(start.0 + steps * g.by.0.min(0));
-            range.1 = range.1.min(start.1 + steps * g.by.1.max(0));
+            let from = g.or.map_or(start, |or| hull(start, or));
+            range.0 = range.0.max(from.0 + steps * g.by.0.min(0));
+            range.1 = range.1.min(from.1 + steps * g.by.1.max(0));
         }
         let range = (range.0.max(INT64.0), range.1.min(INT64.1));
         let falls = self.affine(init).is_some_and(|most| {
             let kept = |a: &Abs| self.affine(a).is_some_and(|f| self.is_tighter(f, most));
-            growth.is_some_and(|g| g.by.1 <= 0) || after.clone().all(|a| a.is_some_and(kept))
+            growth.is_some_and(|g| g.by.1 <= 0 && g.or.is_none()) || after.clone().all(|a| a.is_some_and(kept))
         });
         Course { range: (range != INT64).then_some(range), falls }
     }
@@ -198,24 +215,23 @@ impl Infer<'_> {
         Ok(())
     }
 
-    /// What each turn adds to value `k`, if that is all that happens to it.
+    /// What each turn adds to value `k`, or else makes of it.
     fn per_turn(&self, v: ValueId, k: usize, exits: &[Pending]) -> Option<Growth> {
-        let mut joined = Growth { base: v, by: (0, 0), nested: false };
-        for exit in exits {
-            let Abs::Value(x) = exit.values.get(k)? else { return None };
-            let g = self.grown.get(x).filter(|g| g.base == v)?;
-            joined.by = (joined.by.0.min(g.by.0), joined.by.1.max(g.by.1));
-            joined.nested |= g.nested;
-        }
-        Some(joined)
+        let own = Growth::of(v);
+        exits.iter().try_fold(own, |joined, exit| {
+            let a = exit.values.get(k)?;
+            let grown = if let Abs::Value(x) = a { self.grown.get(x).copied() } else { None };
+            let set = Growth { or: Some(self.range(a)), ..own };
+            Some(joined.join(grown.filter(|g| g.base == v).unwrap_or(set)))
+        })
     }
 
     /// The growth over a whole inner loop, beside what its start grew from.
     fn beside_init(&self, init: &Abs, g: Growth) -> Option<Growth> {
         let Abs::Value(v) = init else { return None };
-        let start = self.grown.get(v)?;
+        let start = self.grown.get(v).filter(|start| start.or.is_none() && g.or.is_none())?;
         let by = (start.by.0 + g.by.0.min(0), start.by.1 + g.by.1.max(0));
-        Some(Growth { base: start.base, by, nested: true })
+        Some(Growth { by, nested: true, ..*start })
     }
 
     /// Notes what the results of a `while` are beside what it started from.
@@ -239,13 +255,13 @@ impl Infer<'_> {
                 let Some(g) = self.grown.get(x).copied() else { return false };
                 let from = carried.iter().position(|c| *c == Abs::Value(g.base));
                 let Some(Some(start)) = from.and_then(|j| growths.get(j)) else { return false };
-                let by = (start.by.0 + g.by.0, start.by.1 + g.by.1);
-                match &mut joined {
-                    None => joined = Some(Growth { base: start.base, by, nested: true }),
-                    Some(j) if j.base == start.base => j.by = (j.by.0.min(by.0), j.by.1.max(by.1)),
-                    Some(_) => return false,
+                if start.or.is_some() || g.or.is_some() {
+                    return false;
                 }
-                true
+                let by = (start.by.0 + g.by.0, start.by.1 + g.by.1);
+                let whole = Growth { by, nested: true, ..*start };
+                joined = Some(joined.map_or(whole, |j| j.join(whole)));
+                joined.is_some_and(|j| j.base == start.base)
             });
             if let Some(range) = range {
                 self.ranges.insert(*r, range);

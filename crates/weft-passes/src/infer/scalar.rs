@@ -188,13 +188,19 @@ impl Infer<'_> {
                 let may_overflow = rx.0 == INT64.0 && ry.0 <= -1 && ry.1 >= -1;
                 let v =
                     if may_overflow { self.checked(op, x, y) } else { self.emit(Op::FloorDiv, &[x, y], Type::PYINT) };
-                let range = if rx.0 >= 0 && ry.0 > 0 { (0, rx.1 / ry.0) } else { INT64 };
+                // What is divided by more comes nearer to 0, or to -1 from below.
+                let by = |x: i128, near: i128, far: i128| x.div_euclid(if x < 0 { far } else { near });
+                let range = if ry.0 > 0 { (by(rx.0, ry.1, ry.0), by(rx.1, ry.0, ry.1)) } else { INT64 };
                 Ok(self.with_range(v, range))
             }
             BinOp::Mod => {
                 self.zero_division(b, y, "integer modulo by zero")?;
                 let v = self.emit(Op::Mod, &[x, y], Type::PYINT);
-                let range = if ry.0 > 0 { (0, ry.1 - 1) } else { (ry.0.min(0), ry.1.max(0)) };
+                let range = match (rx.0 >= 0, ry.0 > 0) {
+                    (true, true) => (0, rx.1.min(ry.1 - 1)),
+                    (false, true) => (0, ry.1 - 1),
+                    _ => (ry.0.min(0), ry.1.max(0)),
+                };
                 Ok(self.with_range(v, range))
             }
             BinOp::And | BinOp::Or | BinOp::Xor => {
@@ -216,7 +222,8 @@ impl Infer<'_> {
                     self.raise_if(negative, ExcClass::ValueError, "negative shift count", &[]);
                 }
                 let v = self.emit(Op::Shr, &[x, y], Type::PYINT);
-                Ok(self.with_range(v, (rx.0.min(0), rx.1.max(0))))
+                let least = ry.0.clamp(0, 63);
+                Ok(self.with_range(v, (rx.0.min(0) >> least, rx.1.max(0) >> least)))
             }
             _ => Err(self.not_defined(op, a, b)),
         }

@@ -172,13 +172,7 @@ impl Infer<'_> {
         let site = self.site(ExcClass::IndexError, template);
         let size = self.size_i64(t, axis);
         if !self.resolver.checks_bounds() {
-            if lo >= 0 {
-                return Ok(v);
-            }
-            let zero = self.constant(Const::Int(0), Type::I64);
-            let negative = self.test(CmpOp::Lt, v, zero);
-            let from_end = self.emit(Op::Add, &[v, size], Type::I64);
-            return Ok(self.emit(Op::Select, &[negative, from_end, v], Type::I64));
+            return Ok(if lo < 0 { self.emit(Op::Wrap, &[v, size], Type::I64) } else { v });
         }
         let checked = self.emit(Op::NtIndex { wrap: lo < 0, site }, &[v, size], Type::I64);
         Ok(checked)

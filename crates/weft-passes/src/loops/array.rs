@@ -1,7 +1,7 @@
 //! Array descriptors as loose values, and where an element is.
 
 use super::{Lower, space_of};
-use weft_ir::attr::{Access, BinOp, CmpOp, Rmw, Unit};
+use weft_ir::attr::{Access, BinOp, Rmw, Unit};
 use weft_ir::{DType, Dim, Layout, Op, OpId, Place, TensorType, Type, ValueId};
 
 /// An array: what its slots hold.
@@ -153,11 +153,7 @@ impl Lower<'_> {
                 continue;
             }
             let size = self.size(a.ty.dims[k]);
-            let mut b = self.r.b();
-            let zero = b.i64(0);
-            let negative = b.value(Op::Cmp { is: CmpOp::Lt }, &[v, zero], Type::BOOL);
-            let from_end = b.value(Op::Add, &[v, size], Type::I64);
-            out.push(b.value(Op::Select, &[negative, from_end, v], Type::I64));
+            out.push(self.r.b().value(Op::Wrap, &[v, size], Type::I64));
         }
         out
     }

@@ -200,10 +200,7 @@ impl Lower<'_> {
         let mut b = self.r.b();
         let mut at = index;
         if wrap && !on_host {
-            let zero = b.constant(weft_ir::attr::Const::Int(0), ty.clone());
-            let negative = b.value(Op::Cmp { is: CmpOp::Lt }, &[index, zero], Type::BOOL);
-            let from_end = b.value(Op::Add, &[index, size], ty.clone());
-            at = b.value(Op::Select, &[negative, from_end, index], ty.clone());
+            at = b.value(Op::Wrap, &[index, size], ty.clone());
         }
         let is_outside = |b: &mut Builder<'_>, at: ValueId| {
             let (have, most) = (b.cast(at, Type::Num(unsigned)), b.cast(size, Type::Num(unsigned)));
