@@ -52,6 +52,48 @@ def test_long_lines_are_the_same_for_any_number_of_threads():
     same(jit("def f(a):\n    return a.sum(axis=0)\n", "f")(wide), wide.sum(axis=0), ulps=4096)
 
 
+def across(x):
+    """Sums along the first axis in the order that is promised: runs of 128 in order, and their results by pairs."""
+    if len(x) <= 128:
+        total = np.zeros(x.shape[1:], x.dtype)
+        for row in x:
+            total += row
+        return total
+    runs = -(-len(x) // 128)
+    left = 1 << (runs - 1).bit_length() - 1
+    return across(x[: 128 * left]) + across(x[128 * left :])
+
+
+# spec: N8
+@pytest.mark.usefixtures("threads_kept")
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("shape", [(3, 5), (129, 300), (1023, 8), (1024, 16), (1025, 17), (3300, 257), (5000, 2, 9)])
+def test_columns_are_summed_in_one_order(shape, threads):
+    """However many rows and columns are summed at a time, and by whom."""
+    total = jit("def f(a):\n    return np.sum(a, axis=0)\n", "f")
+    weft.set_num_threads(threads)
+    for dtype in (np.float32, np.float64):
+        a = (RNG.normal(size=shape) * 1000).astype(dtype)
+        np.testing.assert_array_equal(total(a), across(a))
+        np.testing.assert_array_equal(total(a[::-1]), across(a[::-1]))
+        np.testing.assert_array_equal(total(a[:, ::2]), across(a[:, ::2]))
+
+
+# spec: N8
+@pytest.mark.parametrize("fold", ["prod", "min", "max", "any", "all", "argmin", "argmax"])
+@pytest.mark.parametrize("shape", [(1024, 3), (2500, 40), (1030, 300)])
+def test_columns_of_tall_arrays(fold, shape):
+    function = jit(f"def f(a):\n    return a.{fold}(axis=0)\n", "f")
+    for dtype in (np.int64, np.uint8, np.float32, np.bool_):
+        a = RNG.integers(0, 3, size=shape).astype(dtype)
+        a[:, 1] = 1
+        same(function(a), getattr(a, fold)(axis=0))
+    x = RNG.normal(size=shape)
+    x[shape[0] // 2, 2] = np.nan
+    if fold not in ("any", "all", "prod"):
+        same(function(x), getattr(x, fold)(axis=0))
+
+
 # spec: N8
 def test_empty_arrays():
     for fold in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax"):

@@ -266,22 +266,22 @@ fn run<T: Item, C: Combine<T>>(l: &Lines) {
         // SAFETY: the processor has the instructions.
         return unsafe { wide::<T, C>(l) };
     }
-    all::<T, C>(l);
+    all::<T, C, false>(l);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn wide<T: Item, C: Combine<T>>(l: &Lines) {
-    all::<T, C>(l);
+    all::<T, C, true>(l);
 }
 
 #[inline(always)]
-fn all<T: Item, C: Combine<T>>(l: &Lines) {
+fn all<T: Item, C: Combine<T>, const WIDE: bool>(l: &Lines) {
     if l.n == 0 {
         return fill(l, C::EMPTY);
     }
     if l.run == 1 || (l.in_step != 0 && l.stride.unsigned_abs() >= l.in_step.unsigned_abs()) {
-        return columns::<T, C>(l);
+        return if l.m <= SMALL { columns::<T, C, WIDE, SMALL>(l) } else { columns::<T, C, WIDE, TILE>(l) };
     }
     for k in 0..l.m as isize {
         // SAFETY: the lines describe memory that may be read and written.
@@ -393,17 +393,18 @@ fn fold_part<T: Copy, C: Combine<T>, const P: usize>(a: &mut [T; P], b: &[T; P])
 /// Neighbouring reductions at a time, where the elements of one are apart: their results so far stay in the nearest cache, and
 /// of each row so much is read in one go that the processor sees what comes next.
 const TILE: usize = 256;
+const SMALL: usize = 16;
 /// Rows that go into the results so far together.
 const ROWS: usize = 4;
 
 #[inline(always)]
-fn columns<T: Copy, C: Combine<T>>(l: &Lines) {
-    for first in (0..l.m).step_by(TILE) {
-        let width = TILE.min(l.m - first);
-        let mut acc = [C::IDENTITY; TILE];
+fn columns<T: Copy, C: Combine<T>, const WIDE: bool, const W: usize>(l: &Lines) {
+    for first in (0..l.m).step_by(W) {
+        let width = W.min(l.m - first);
+        let mut acc = [C::IDENTITY; W];
         // SAFETY: the lines describe memory that may be read and written.
         unsafe {
-            runs::<T, C>(l, first, width, 0, l.n, &mut acc);
+            runs::<T, C, WIDE, W>(l, first, width, 0, l.n, &mut acc);
             for (k, a) in acc[..width].iter().enumerate() {
                 l.out.offset((first + k) as isize * l.out_step).cast::<T>().write_unaligned(*a);
             }
@@ -411,28 +412,17 @@ fn columns<T: Copy, C: Combine<T>>(l: &Lines) {
     }
 }
 
-unsafe fn runs<T: Copy, C: Combine<T>>(
-    l: &Lines,
-    first: usize,
-    width: usize,
-    lo: usize,
-    n: usize,
-    acc: &mut [T; TILE],
-) {
-    if n > l.run {
-        let left = split(n, l.run);
-        let mut second = [C::IDENTITY; TILE];
-        // SAFETY: the caller's.
-        unsafe {
-            runs::<T, C>(l, first, width, lo, left, acc);
-            runs::<T, C>(l, first, width, lo + left, n - left, &mut second);
-        }
-        for (a, b) in acc.iter_mut().zip(second) {
-            *a = C::fold(*a, b);
-        }
-        return;
-    }
-    let (row, acc) = (|i: usize| i as isize * l.stride + first as isize * l.in_step, &mut acc[..width]);
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn wide_rows<T: Copy, C: Combine<T>>(l: &Lines, first: usize, lo: usize, n: usize, acc: &mut [T]) {
+    // SAFETY: the caller's.
+    unsafe { rows::<T, C>(l, first, lo, n, acc) }
+}
+
+/// Folds rows `lo..lo + n` into the results so far of the reductions from `first` on.
+#[inline(always)]
+unsafe fn rows<T: Copy, C: Combine<T>>(l: &Lines, first: usize, lo: usize, n: usize, acc: &mut [T]) {
+    let row = |i: usize| i as isize * l.stride + first as isize * l.in_step;
     let mut i = lo;
     // SAFETY: elements of the lines.
     unsafe {
@@ -451,6 +441,38 @@ unsafe fn runs<T: Copy, C: Combine<T>>(
                 *a = C::fold(*a, row.offset(k as isize * l.in_step).cast::<T>().read_unaligned());
             }
         }
+    }
+}
+
+/// As [`rows`], in the order of runs. `WIDE`: with the wider vectors that the caller has seen to be there.
+unsafe fn runs<T: Copy, C: Combine<T>, const WIDE: bool, const W: usize>(
+    l: &Lines,
+    first: usize,
+    width: usize,
+    lo: usize,
+    n: usize,
+    acc: &mut [T; W],
+) {
+    if n > l.run {
+        let left = split(n, l.run);
+        let mut second = [C::IDENTITY; W];
+        // SAFETY: the caller's.
+        unsafe {
+            runs::<T, C, WIDE, W>(l, first, width, lo, left, acc);
+            runs::<T, C, WIDE, W>(l, first, width, lo + left, n - left, &mut second);
+        }
+        for (a, b) in acc[..width].iter_mut().zip(second) {
+            *a = C::fold(*a, b);
+        }
+        return;
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if WIDE {
+            return wide_rows::<T, C>(l, first, lo, n, &mut acc[..width]);
+        }
+        rows::<T, C>(l, first, lo, n, &mut acc[..width]);
     }
 }
 

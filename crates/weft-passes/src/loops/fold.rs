@@ -131,7 +131,7 @@ impl Lower<'_> {
     }
 
     /// Results in memory of their own if there is more than one part, else where they belong.
-    fn partial(&mut self, out: &Array, parts: ValueId, results: ValueId) -> Result<(ValueId, ValueId), Diagnostic> {
+    pub(super) fn partial(&mut self, out: &Array, parts: ValueId, results: ValueId) -> Result<(ValueId, ValueId), Diagnostic> {
         let one = self.r.b().i64(1);
         let several = self.r.b().value(Op::Cmp { is: CmpOp::Gt }, &[parts, one], Type::BOOL);
         let (elsewhere, ()) = self.nested(|l| {
@@ -148,7 +148,7 @@ impl Lower<'_> {
     }
 
     /// Reduces the results of several parts, if there are several.
-    fn combine(&mut self, several: ValueId, op: Op, words: &[ValueId]) {
+    pub(super) fn combine(&mut self, several: ValueId, op: Op, words: &[ValueId]) {
         let mut b = self.r.b();
         let (reduces, _) = b.region(|b| {
             b.effect(op, words);

@@ -12,6 +12,9 @@ use weft_ir::{Dim, Layout, Op, OpId, Place, Type, ValueId, reduce};
 /// Most lines that one item of a parallel loop reduces, and the elements for which it takes fewer.
 const TILE: i64 = 64;
 const MANY: i64 = 1 << 14;
+/// Of lines that lie beside each other, so that all are read row by row: lines and rows that one item reduces.
+const COLUMNS: i64 = 256;
+const ROWS: i64 = 8 * reduce::RUN as i64;
 /// Blocks from which on a line is reduced in parallel.
 const FEW: i64 = 8;
 /// Estimated tenths of a nanosecond of an element.
@@ -133,29 +136,60 @@ impl Lower<'_> {
         let some = self.int(Op::FloorDiv, many, n);
         let tile = self.int(Op::Max, some, one);
         let tile = self.int(Op::Min, tile, most);
-        let tiles = self.parts(m, tile);
-        let sizes: Vec<ValueId> = lines.outer.iter().map(|o| o.0).collect();
+        let (across, all) = (self.is_across(lines, in_step), self.int(Op::Max, n, one));
+        let columns = self.r.b().i64(COLUMNS);
+        let tile = self.r.b().value(Op::Select, &[across, columns, tile], Type::I64);
+        // The order is that of pairs of runs: blocks of a power of two of runs are parts of it.
+        let rows = match fold {
+            Fold::ArgMin | Fold::ArgMax => all,
+            _ => {
+                let rows = self.r.b().i64(ROWS);
+                self.r.b().value(Op::Select, &[across, rows, all], Type::I64)
+            }
+        };
+        let (tiles, blocks) = (self.parts(m, tile), self.parts(all, rows));
+        let sizes: Vec<ValueId> = [blocks].into_iter().chain(lines.outer.iter().map(|o| o.0)).collect();
         let outside = self.product(&sizes);
         let items = self.int(Op::Mul, outside, tiles);
-        let out_step = self.r.b().i64(out.ty.dtype.size() as i64);
-        let region = self.item_region(|l, item| {
-            let (outside, tile_at) = l.split(item, tiles);
-            let (start, count) = l.part_at(tile_at, tile, m);
-            let mut from = l.int(Op::Mul, start, in_step);
-            for (i, (_, step)) in l.indices_of(outside, &sizes).into_iter().zip(&lines.outer) {
-                let step = l.int(Op::Mul, i, *step);
+        let results = self.product(&sizes[1..]);
+        let results = self.int(Op::Mul, results, m);
+        let (several, partial) = self.partial(out, blocks, results)?;
+        let item = self.r.b().i64(out.ty.dtype.size() as i64);
+        let region = self.item_region(|l, at| {
+            let (outside, tile_at) = l.split(at, tiles);
+            let (left, count) = l.part_at(tile_at, tile, m);
+            let around = l.indices_of(outside, &sizes);
+            let (top, turns) = l.part_at(around[0], rows, n);
+            let steps = [lines.stride].into_iter().chain(lines.outer.iter().map(|o| o.1));
+            let mut from = l.int(Op::Mul, left, in_step);
+            for (i, step) in [top].iter().chain(&around[1..]).zip(steps) {
+                let step = l.int(Op::Mul, *i, step);
                 from = l.int(Op::Add, from, step);
             }
             let to = l.int(Op::Mul, outside, m);
-            let to = l.int(Op::Add, to, start);
-            let to = l.int(Op::Mul, to, out_step);
-            let (from, to) = (l.past(a.mem, from), l.past(out.mem, to));
-            let words = [from, to, n, lines.stride, count, in_step, out_step];
+            let to = l.int(Op::Add, to, left);
+            let to = l.int(Op::Mul, to, item);
+            let (from, to) = (l.past(a.mem, from), l.past(partial, to));
+            let words = [from, to, turns, lines.stride, count, in_step, item];
             l.r.b().effect(Op::MemReduce { fold, pairs: false }, &words);
             Ok(())
         })?;
-        let elements = self.int(Op::Mul, n, tile);
+        let (height, width) = (self.int(Op::Min, n, rows), self.int(Op::Min, m, tile));
+        let elements = self.int(Op::Mul, height, width);
         self.in_parallel(items, elements, COST, region);
+        let step = self.int(Op::Mul, results, item);
+        let words = [partial, out.mem, blocks, step, results, item, item];
+        self.combine(several, Op::MemReduce { fold, pairs: true }, &words);
         Ok(())
+    }
+
+    /// Whether the routine that reduces goes over lines row by row: their elements are further apart than the lines.
+    fn is_across(&mut self, lines: &Lines, in_step: ValueId) -> ValueId {
+        let mut b = self.r.b();
+        let zero = b.i64(0);
+        let [stride, beside] = [lines.stride, in_step].map(|v| b.value(Op::Abs, &[v], Type::I64));
+        let further = b.value(Op::Cmp { is: CmpOp::Ge }, &[stride, beside], Type::BOOL);
+        let apart = b.value(Op::Cmp { is: CmpOp::Ne }, &[beside, zero], Type::BOOL);
+        b.value(Op::And, &[further, apart], Type::BOOL)
     }
 }
