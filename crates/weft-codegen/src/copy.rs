@@ -1,6 +1,17 @@
-//! Copies of arrays that compiled code calls: any strides, no overlap.
+//! Copies of arrays that compiled code calls: any strides, no overlap. Of one element, with strides of 0, they are fills.
 
 use smallvec::SmallVec;
+
+use crate::abi::CallCtx;
+use crate::each::each;
+use crate::stream::{is_far, stream, streamed};
+
+/// Elements that one thread copies at a time, and the bytes that it does in a nanosecond, about.
+const PART: usize = 1 << 14;
+const PACE: usize = 32;
+
+/// Bytes of a filled piece that is copied on.
+const PIECE: usize = 1 << 11;
 
 /// One axis: its size, and the bytes from one element to the next on both sides.
 #[derive(Clone, Copy)]
@@ -10,20 +21,47 @@ struct Axis {
     from: isize,
 }
 
-/// What compiled code calls: the bytes of an element, the rank, and the operands of `mem.copy` in words.
+/// Where an array is copied to, and from.
+#[derive(Clone, Copy)]
+struct Places {
+    to: *mut u8,
+    from: *const u8,
+    /// No cache holds what is written.
+    far: bool,
+}
+
+// SAFETY: parts of the arrays that do not overlap are written by several threads.
+unsafe impl Sync for Places {}
+
+impl Places {
+    /// # Safety
+    /// The element is one of the arrays'.
+    unsafe fn at(self, axis: Axis, i: usize) -> Places {
+        // SAFETY: the caller's.
+        let (to, from) = unsafe { (self.to.offset(i as isize * axis.to), self.from.offset(i as isize * axis.from)) };
+        Places { to, from, ..self }
+    }
+}
+
+/// What compiled code calls: the bytes of an element, the rank, and the operands of `mem.copy` in words. Without a context, it is
+/// done by one thread.
 ///
 /// # Safety
 /// The words describe memory that may be written and read, and does not overlap.
-pub(crate) unsafe extern "C" fn copy(item: u64, rank: u64, words: *const u64) {
-    let rank = rank as usize;
+pub(crate) unsafe extern "C" fn copy(ctx: *mut CallCtx, item: u64, rank: u64, words: *const u64) {
+    let (item, rank) = (item as usize, rank as usize);
     // SAFETY: as many words as lowering wrote.
     let words = unsafe { std::slice::from_raw_parts(words, 2 + 3 * rank) };
-    let (to, from) = (words[0] as *mut u8, words[1] as *const u8);
+    let places = Places { to: words[0] as *mut u8, from: words[1] as *const u8, far: false };
     let axis = |k: usize| Axis {
         size: words[2 + k] as usize,
         to: words[2 + rank + k] as isize,
         from: words[2 + 2 * rank + k] as isize,
     };
+    if rank == 1 && axis(0).size <= PART {
+        // SAFETY: passed on to the caller.
+        return unsafe { walk(item, &[axis(0)], places) };
+    }
     let mut axes: SmallVec<[Axis; 8]> = (0..rank).map(axis).filter(|a| a.size != 1).collect();
     if axes.iter().any(|a| a.size == 0) {
         return;
@@ -39,45 +77,81 @@ pub(crate) unsafe extern "C" fn copy(item: u64, rank: u64, words: *const u64) {
             _ => merged.push(axis),
         }
     }
-    // SAFETY: passed on to the caller.
-    unsafe { walk(item as usize, &merged, to, from) }
+    let Some((&outer, inner)) = merged.split_first() else {
+        // SAFETY: passed on to the caller.
+        return unsafe { walk(item, &merged, places) };
+    };
+    let row = inner.iter().map(|a| a.size).product::<usize>();
+    let rows = (PART / row).clamp(1, outer.size);
+    let places = Places { far: is_far((outer.size * row * item) as u64) != 0, ..places };
+    let cost = u32::try_from(rows * row * item / PACE).unwrap_or(u32::MAX);
+    each(ctx, outer.size.div_ceil(rows), cost, &|k| {
+        let part = Axis { size: rows.min(outer.size - k * rows), ..outer };
+        let axes: SmallVec<[Axis; 8]> = std::iter::once(part).chain(inner.iter().copied()).collect();
+        // SAFETY: passed on to the caller; each part has rows of its own.
+        unsafe { walk(item, &axes, { places }.at(outer, k * rows)) }
+        if places.far {
+            streamed();
+        }
+    });
 }
 
 /// # Safety
 /// As for [`copy`].
-unsafe fn walk(item: usize, axes: &[Axis], to: *mut u8, from: *const u8) {
+unsafe fn walk(item: usize, axes: &[Axis], places: Places) {
+    let Places { to, from, far } = places;
     // SAFETY: all of it is inside the two arrays.
     unsafe {
         match *axes {
             [] => std::ptr::copy_nonoverlapping(from, to, item),
             [line] => match item {
-                1 => run::<u8>(line, to, from),
-                2 => run::<u16>(line, to, from),
-                4 => run::<u32>(line, to, from),
-                8 => run::<u64>(line, to, from),
-                _ => run::<u128>(line, to, from),
+                1 => run::<u8>(line, to, from, far),
+                2 => run::<u16>(line, to, from, far),
+                4 => run::<u32>(line, to, from, far),
+                8 => run::<u64>(line, to, from, far),
+                _ => run::<u128>(line, to, from, far),
             },
-            [outer, ref inner @ ..] => {
-                for i in 0..outer.size as isize {
-                    walk(item, inner, to.offset(i * outer.to), from.offset(i * outer.from));
-                }
-            }
+            [outer, ref inner @ ..] => (0..outer.size).for_each(|i| walk(item, inner, places.at(outer, i))),
         }
     }
 }
 
 /// # Safety
 /// As for [`copy`].
-unsafe fn run<T>(line: Axis, to: *mut u8, from: *const u8) {
+unsafe fn run<T: Copy>(line: Axis, to: *mut u8, from: *const u8, far: bool) {
     let item = size_of::<T>();
     // SAFETY: passed on to the caller; elements need not be aligned.
     unsafe {
         if line.to == item as isize && line.from == item as isize {
             return std::ptr::copy_nonoverlapping(from, to, line.size * item);
         }
+        if line.to == item as isize && line.from == 0 {
+            return fill(line.size, to.cast::<T>(), from.cast::<T>().read_unaligned(), far);
+        }
         for i in 0..line.size as isize {
             let v = from.offset(i * line.from).cast::<T>().read_unaligned();
             to.offset(i * line.to).cast::<T>().write_unaligned(v);
+        }
+    }
+}
+
+/// # Safety
+/// So many elements may be written.
+unsafe fn fill<T: Copy>(n: usize, to: *mut T, v: T, far: bool) {
+    let (item, bytes) = (size_of::<T>(), n * size_of::<T>());
+    let first = n.min(PIECE / item);
+    // SAFETY: the caller's. The piece that is filled first is not written again.
+    unsafe {
+        (0..first).for_each(|i| to.add(i).write_unaligned(v));
+        let mut at = first * item;
+        while at < bytes {
+            let more = PIECE.min(bytes - at);
+            let (piece, next) = (to.cast::<u8>(), to.cast::<u8>().add(at));
+            match far {
+                true => stream(next, piece, more as u64),
+                false => std::ptr::copy_nonoverlapping(piece, next, more),
+            }
+            at += more;
         }
     }
 }
@@ -91,7 +165,7 @@ mod tests {
         let mut words = vec![out.as_mut_ptr() as u64, &raw const source[start] as u64];
         words.extend(sizes.iter().chain(to).chain(from).map(|&n| n as u64));
         // SAFETY: the sizes below stay inside both.
-        unsafe { copy(4, rank, words.as_ptr()) };
+        unsafe { copy(std::ptr::null_mut(), 4, rank, words.as_ptr()) };
         out
     }
 
@@ -105,5 +179,19 @@ mod tests {
         assert_eq!(copied(2, &[3, 4], &[16, 4], &[0, 4], &source, 4), [5, 6, 7, 8].repeat(3));
         assert_eq!(copied(2, &[0, 4], &[16, 4], &[16, 4], &source, 0), [0; 12]);
         assert_eq!(copied(0, &[], &[], &[], &source, 2)[0], 3);
+        // One element everywhere.
+        assert_eq!(copied(2, &[3, 4], &[16, 4], &[0, 0], &source, 4), [5; 12]);
+        assert_eq!(copied(1, &[6], &[8], &[0], &source, 4), [5, 0].repeat(6));
+    }
+
+    #[test]
+    fn long_arrays_are_filled_to_the_end() {
+        for n in [0, 1, 511, 512, 513, 1024, 1025, 40_000] {
+            let (mut out, v) = (vec![0_u32; n + 1], 7_u32);
+            let words = [out.as_mut_ptr() as u64, &raw const v as u64, n as u64, 4, 0];
+            // SAFETY: so many elements are there.
+            unsafe { copy(std::ptr::null_mut(), 4, 1, words.as_ptr()) };
+            assert!(out[..n].iter().all(|&x| x == 7) && out[n] == 0, "{n}");
+        }
     }
 }

@@ -103,7 +103,7 @@ pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
     }
     let pranges = spans_with(&stages.ntensor, |op| matches!(op, Op::ParBlocks { .. }));
     for f in &stages.loops.funcs {
-        threads(f, f.body, &pranges, given, &mut notes);
+        threads(f, f.body, false, &pranges, given, &mut notes);
     }
     notes
 }
@@ -411,8 +411,15 @@ impl Fused<'_> {
 /// What routines do that give their work to threads themselves.
 const BY_BLOCKS: &str = "on several threads by blocks, where there is enough to do";
 
-/// Threads and kernels, in a region at stage `loops`.
-fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circumstances, notes: &mut Vec<Note>) {
+/// Threads and kernels, in a region at stage `loops`. `chosen`: that of a branch.
+fn threads(
+    f: &Func,
+    region: RegionId,
+    chosen: bool,
+    pranges: &BTreeSet<Span>,
+    given: &Circumstances,
+    notes: &mut Vec<Note>,
+) {
     let ops = &f.region(region).ops;
     for (at, &id) in ops.iter().enumerate() {
         let data = f.op(id);
@@ -447,7 +454,9 @@ fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circums
                 note(Kind::Parallel, Cost::None, BY_BLOCKS.into());
                 continue;
             }
-            Op::MemMatmul | Op::MemProduct => {
+            // A copy in a branch is hardly the user's: it is made if arrays meet.
+            Op::MemCopy { .. } if chosen => {}
+            Op::MemMatmul | Op::MemProduct | Op::MemCopy { .. } => {
                 match given.serial {
                     true => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
                     false => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),
@@ -474,7 +483,8 @@ fn threads(f: &Func, region: RegionId, pranges: &BTreeSet<Span>, given: &Circums
             }
             _ => {}
         }
-        data.regions.iter().for_each(|&r| threads(f, r, pranges, given, notes));
+        let chosen = data.op == Op::ScfIf;
+        data.regions.iter().for_each(|&r| threads(f, r, chosen, pranges, given, notes));
     }
 }
 

@@ -52,7 +52,8 @@ impl Lowering<'_, '_> {
     pub(crate) fn copy(&mut self, data: &OpData, rank: u32) -> Result<()> {
         let d = self.elements_of(data)?;
         let words = self.words(&self.operands(data)?);
-        let args = [self.b.i64(d.size() as u64), self.b.i64(rank.into()), words];
+        let ctx = self.context(data.span).unwrap_or_else(|_| self.b.zero(self.b.context.ptr(0)));
+        let args = [ctx, self.b.i64(d.size() as u64), self.b.i64(rank.into()), words];
         self.routine(data, "weft_copy", self.b.context.void(), &args).map(drop)
     }
 

@@ -11,13 +11,11 @@ use super::cost;
 use super::elementwise::Space;
 use std::collections::BTreeMap;
 use weft_diag::Diagnostic;
-use weft_ir::attr::{CmpOp, Const};
+use weft_ir::attr::{CmpOp, Const, Unit};
 use weft_ir::{DType, Dim, Layout, Op, OpId, TensorType, Type, ValueId};
 
-/// Elements of a line, or rows of more, that one item of a parallel loop copies; and what that takes, in nanoseconds.
-const LINE: i64 = 1 << 14;
-const ROWS: i64 = 16;
-const COST: u32 = 4000;
+/// Elements that are written in place, if they are known to be no more.
+const FEW: u64 = 32;
 
 /// What is written.
 #[derive(Clone, Copy)]
@@ -62,7 +60,7 @@ impl Lower<'_> {
         let to = self.array(data.operands[0]).clone();
         let Some(from) = self.arrays.get(&data.operands[1]).cloned() else {
             let v = self.element(data.operands[1], to.ty.dtype);
-            return self.copy_loop(&to, Source::Scalar(v));
+            return self.fill_array(&to, v);
         };
         let from = self.read_first(&to, &from)?;
         self.copy_array(&to, &from)
@@ -149,7 +147,7 @@ impl Lower<'_> {
                 from = l.r.src.op(op).results[0];
             }
             let from = l.array(from).clone();
-            l.copy_rarely(&to, &from)?;
+            l.copy_array(&to, &from)?;
             l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
@@ -339,7 +337,7 @@ impl Lower<'_> {
             let layout = if from.ty.layout == Layout::F { Layout::F } else { Layout::C };
             let place = from.ty.place.clone();
             let copy = l.alloc(&TensorType { layout, ..from.ty.clone() }, &place);
-            l.copy_rarely(&copy, from)?;
+            l.copy_array(&copy, from)?;
             let values: Vec<ValueId> = [copy.mem, copy.owner].into_iter().chain(copy.strides).collect();
             l.r.b().effect(Op::Yield, &values);
             Ok(())
@@ -371,53 +369,38 @@ impl Lower<'_> {
         (address, low, high)
     }
 
-    /// [`Lower::copy_array`] where it is the exception that anything is copied: with little code, by one thread.
-    pub(super) fn copy_rarely(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
+    /// Copies an array of the same sizes that does not overlap.
+    pub(super) fn copy_array(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
         if !self.place.is_host() {
             return self.copy_loop(to, Source::Array(from));
         }
-        let sizes: Vec<ValueId> = to.ty.dims.iter().map(|&d| self.size(d)).collect();
-        let words: Vec<ValueId> =
-            [to.mem, from.mem].into_iter().chain(sizes).chain(to.strides.clone()).chain(from.strides.clone()).collect();
-        self.r.b().effect(Op::MemCopy { rank: to.ty.rank() as u32 }, &words);
+        self.copy_by_routine(to, from.mem, &from.strides);
         Ok(())
     }
 
-    /// Copies an array of the same sizes that does not overlap.
-    fn copy_array(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
-        let axes: Vec<usize> = (0..to.ty.rank()).filter(|&k| to.ty.dims[k] != Dim::Const(1)).collect();
-        let (true, Some((&outer, inner))) = (self.place.is_host(), axes.split_first()) else {
-            return self.copy_loop(to, Source::Array(from));
-        };
-        let tile = if inner.is_empty() { LINE } else { ROWS };
-        let n = self.size(to.ty.dims[outer]);
-        let sizes: Vec<ValueId> = inner.iter().map(|&k| self.size(to.ty.dims[k])).collect();
+    /// Writes one value everywhere: by the routine that copies, for which there is less to compile than for a loop. In a loop of
+    /// the user's it may be done often, and for few elements.
+    fn fill_array(&mut self, to: &Array, v: ValueId) -> Result<(), Diagnostic> {
+        let known = |n: u64, d: &Dim| if let Dim::Const(m) = d { n.checked_mul(*m) } else { None };
+        let few = to.ty.dims.iter().try_fold(1, known).is_some_and(|n| n <= FEW);
+        if few || self.loops > 0 || !self.place.is_host() {
+            return self.copy_loop(to, Source::Scalar(v));
+        }
+        let ty = self.r.dst.ty(to.mem).clone();
         let mut b = self.r.b();
-        let (tile, less) = (b.i64(tile), b.i64(tile - 1));
-        let most = b.value(Op::Add, &[n, less], Type::I64);
-        let tiles = b.value(Op::FloorDiv, &[most, tile], Type::I64);
-        let (region, ()) = self.nested(|l| {
-            let mut b = l.r.b();
-            let at = b.arg(Type::I64);
-            let start = b.value(Op::Mul, &[at, tile], Type::I64);
-            let left = b.value(Op::Sub, &[n, start], Type::I64);
-            let count = b.value(Op::Min, &[left, tile], Type::I64);
-            let mut words = vec![];
-            for a in [to, from] {
-                let ty = b.func.ty(a.mem).clone();
-                let bytes = b.value(Op::Mul, &[start, a.strides[outer]], Type::I64);
-                words.push(b.value(Op::MemOffset, &[a.mem, bytes], ty));
-            }
-            words.push(count);
-            words.extend(&sizes);
-            words.extend(axes.iter().map(|&k| to.strides[k]));
-            words.extend(axes.iter().map(|&k| from.strides[k]));
-            b.effect(Op::MemCopy { rank: axes.len() as u32 }, &words);
-            b.effect(Op::Yield, &[]);
-            Ok(())
-        })?;
-        self.r.b().op(Op::ParFor { cost: COST }, &[tiles], &[], &[region]);
+        let (one, zero) = (b.value(Op::MemStack { bytes: to.ty.dtype.size() as u32 }, &[], ty), b.i64(0));
+        b.effect(Op::MemStore { unit: Unit::Element }, &[v, one, zero]);
+        self.copy_by_routine(to, one, &vec![zero; to.ty.rank()]);
         Ok(())
+    }
+
+    fn copy_by_routine(&mut self, to: &Array, from: ValueId, strides: &[ValueId]) {
+        let axes: Vec<usize> = (0..to.ty.rank()).filter(|&k| to.ty.dims[k] != Dim::Const(1)).collect();
+        let mut words = vec![to.mem, from];
+        words.extend(axes.iter().map(|&k| self.size(to.ty.dims[k])));
+        words.extend(axes.iter().map(|&k| to.strides[k]));
+        words.extend(axes.iter().map(|&k| strides[k]));
+        self.r.b().effect(Op::MemCopy { rank: axes.len() as u32 }, &words);
     }
 
     /// Stores every element of `to`.

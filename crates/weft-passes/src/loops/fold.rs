@@ -131,7 +131,12 @@ impl Lower<'_> {
     }
 
     /// Results in memory of their own if there is more than one part, else where they belong.
-    pub(super) fn partial(&mut self, out: &Array, parts: ValueId, results: ValueId) -> Result<(ValueId, ValueId), Diagnostic> {
+    pub(super) fn partial(
+        &mut self,
+        out: &Array,
+        parts: ValueId,
+        results: ValueId,
+    ) -> Result<(ValueId, ValueId), Diagnostic> {
         let one = self.r.b().i64(1);
         let several = self.r.b().value(Op::Cmp { is: CmpOp::Gt }, &[parts, one], Type::BOOL);
         let (elsewhere, ()) = self.nested(|l| {

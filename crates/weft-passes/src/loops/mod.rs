@@ -126,6 +126,8 @@ struct Lower<'s> {
     counted: BTreeMap<ValueId, masks::Counted>,
     /// Whether what is written here shares memory with nothing that is read, but itself.
     writes_new: bool,
+    /// How many loops of the user's the cursor is in.
+    loops: u32,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -154,6 +156,7 @@ impl<'s> Lower<'s> {
             lists: BTreeMap::new(),
             counted: BTreeMap::new(),
             writes_new: false,
+            loops: 0,
         }
     }
 
@@ -262,7 +265,12 @@ impl<'s> Lower<'s> {
             Op::NtIndex { wrap, site } => self.checked_index(id, wrap, site),
             Op::Return if self.items.is_empty() => self.leave(id),
             Op::CellNew | Op::CellGet | Op::CellSet => self.cell(id),
-            ref op if is_flow(op) => self.flow(id)?,
+            ref op if is_flow(op) => {
+                let repeats = u32::from(matches!(op, Op::ScfFor | Op::ScfLoop | Op::ParBlocks { .. }));
+                self.loops += repeats;
+                self.flow(id)?;
+                self.loops -= repeats;
+            }
             ref op if op.dialect() == "list" => self.list_op(id),
             Op::Const { .. } if *self.r.src.ty(data.results[0]) == Type::NONE => {}
             Op::Cast => {
