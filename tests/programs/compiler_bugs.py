@@ -117,6 +117,12 @@ BUGS = [
         "((a0, a1.min(b1)), (b0.max(a0), b1))",
         "((a0, a1.min(b1 - 1)), (b0.max(a0 + 1), b1))",
     ),
+    Bug(
+        "an int that a turn sets is known by where it started",
+        INFER + "growth.rs",
+        "hull(start, or)",
+        "{ let _ = or; start }",
+    ),
     # fuse, canon, loops, own
     Bug(
         "what reads memory may come before the store that stands before it",
@@ -193,6 +199,12 @@ BUGS = [
         LOOPS + "reduce.rs",
         "self.parts(m, tile)",
         "self.int(Op::FloorDiv, m, tile)",
+    ),
+    Bug(
+        "a sum that grows is not negative, wherever it starts",
+        PASSES + "signs.rs",
+        "from.to_vec()",
+        "from[1..].to_vec()",
     ),
     # codegen
     Bug(
