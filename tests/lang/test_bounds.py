@@ -171,6 +171,48 @@ def test_what_is_proved_is_not_checked():
     assert "nt.index" not in compiled.inspect("ntensor")
 
 
+def larger(x, k, v):
+    if v > x[k]:
+        x[k] = v
+    return x[k]
+
+
+def caught(x, k):
+    try:
+        v = x[k]
+    except IndexError:
+        v = -1.0
+    return v + x[k]
+
+
+def shorter(items, k):
+    v = items[k]
+    items.pop()
+    return v + items[k]
+
+
+# spec: N10
+def test_an_index_is_looked_at_once():
+    compiled = weft.njit(larger)
+    for k in (0, 3, -1, -10, 9, 10, -11):
+        for function in (larger, compiled):
+            x = X.copy()
+            if -10 <= k < 10:
+                assert (function(x, k, 5.5), x[k]) == (max(X[k], 5.5),) * 2
+            else:
+                with pytest.raises(IndexError, match=f"index {k} is out of bounds for axis 0 with size 10"):
+                    function(x, k, 5.5)
+    assert compiled.inspect("fused").count("nt.index") == 1
+    compiled = weft.njit(caught)
+    assert compiled(X, -1) == caught(X, -1)
+    with pytest.raises(IndexError):
+        compiled(X, 10)
+    compiled = weft.njit(shorter)
+    assert compiled([1, 2, 3], 1) == 4
+    with pytest.raises(IndexError):
+        compiled([1, 2, 3], 2)
+
+
 # spec: N10
 def test_boundscheck_false_leaves_the_checks_out():
     for function in (shift, window, rows, sometimes, mirrored, gathered):

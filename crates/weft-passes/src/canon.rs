@@ -315,7 +315,7 @@ fn cse_region(
             let equal = |&other: &OpId| {
                 let o = f.op(other);
                 let types = o.results.iter().zip(&data.results).all(|(&a, &b)| f.ty(a) == f.ty(b));
-                types && o.results.len() == data.results.len() && o.op == data.op
+                types && o.results.len() == data.results.len() && computes_the_same(&o.op, &data.op)
             };
             let is_object = data.op.dialect() == "nt" && data.results.iter().any(|v| objects.contains(v));
             let first = known.get(&key).and_then(|ids| ids.iter().find(|o| equal(o)));
@@ -344,6 +344,15 @@ fn cse_region(
         if let Some(ids) = known.get_mut(key) {
             ids.pop();
         }
+    }
+}
+
+/// Whether two ops of the same operands have the same results. An index that was found inside once does not raise the second
+/// time, whatever it would say.
+fn computes_the_same(first: &Op, second: &Op) -> bool {
+    match (first, second) {
+        (Op::NtIndex { wrap: a, .. }, Op::NtIndex { wrap: b, .. }) => a == b,
+        _ => first == second,
     }
 }
 
