@@ -82,3 +82,31 @@ def test_sizes_of_branches_stay_apart(n, other):
     x = np.arange(6.0)
     for got, want in zip(in_a_branch(x, n, other), in_a_branch.py_func(x, n, other), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def products(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] = np.dot(a[i, :], b[:, j]) + np.dot(a[i, 1:], b[1:, j])
+    return c
+
+
+def unequal(a, b, n):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += np.dot(a[i, :n], b[1:, 0])
+    return total
+
+
+# spec: N7
+def test_products_of_vectors_of_one_size_are_not_checked():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 9, (4, 5)).astype(float), rng.integers(0, 9, (5, 3)).astype(float)
+    compiled = weft.njit(products)
+    np.testing.assert_array_equal(compiled(a, b, np.zeros((4, 3))), products(a, b, np.zeros((4, 3))))
+    assert "raise" not in compiled.inspect("fused")
+    compiled = weft.njit(unequal)
+    assert compiled(a, b, 4) == unequal(a, b, 4)
+    for n in (3, 5):
+        with pytest.raises(ValueError, match=r"shapes \(\d,\) and \(\d,\) not aligned"):
+            compiled(a, b, n)

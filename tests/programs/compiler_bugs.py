@@ -202,7 +202,7 @@ BUGS = [
     ),
     Bug(
         "a sum that grows is not negative, wherever it starts",
-        PASSES + "signs.rs",
+        PASSES + "idle.rs",
         "from.to_vec()",
         "from[1..].to_vec()",
     ),

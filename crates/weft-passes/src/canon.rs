@@ -5,11 +5,11 @@
 //! - [`fold`]: casts of constants, sizes known from types, sizes read from the earliest array that has them.
 //! - [`push_refines`] (`ntensor`): the check of a computed array's sizes moves to the arrays it is computed from,
 //!   so that `sin(x) + cos(y)` stays one loop though the sizes of `x` and `y` meet only at the sum.
-//! - [`signs`]: floats that are never below zero are not asked.
+//! - [`idle`]: checks that never raise.
 //! - [`cse`]: equal pure scalar ops become one. Bodies of `nt.elementwise` and `env.region` see only their arguments.
 //! - [`dce`]: unused ops, results and operands go.
 
-use crate::{signs, sizes};
+use crate::{idle, sizes};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use weft_ir::attr::Const;
 use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, ValueId};
@@ -20,7 +20,7 @@ pub fn run(f: &mut Func) {
     fold(f);
     cse(f);
     sizes::run(f);
-    signs::run(f);
+    idle::run(f);
     push_refines(f);
     cse(f);
     dce(f);

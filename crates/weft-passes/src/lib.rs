@@ -23,6 +23,7 @@ pub mod canon;
 mod comprehend;
 mod forward;
 pub mod fuse;
+mod idle;
 pub mod infer;
 pub mod loops;
 pub mod own;
@@ -34,7 +35,6 @@ mod races;
 mod rebuild;
 pub mod report;
 mod rows;
-mod signs;
 mod sizes;
 
 use weft_ir::Place;

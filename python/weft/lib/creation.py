@@ -217,6 +217,17 @@ def fill(a, value):
     a[...] = value
 
 
+def truth(a):
+    # Of `if a`.
+    if a.size == 0:
+        raise ValueError(
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+        )
+    if a.size != 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+    return bool(prim.item(a))
+
+
 @overload(np.ndarray.item)
 def item(a):
     return prim.item(a)

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::rules::{operator_dtype, promote, promote_weak};
-use weft_ir::{DType, ExcClass, Op, Type, ValueId, Weak};
+use weft_ir::{DType, Dim, ExcClass, Op, Type, ValueId, Weak};
 
 impl Infer<'_> {
     /// `a op b` of two scalars.
@@ -370,7 +370,13 @@ impl Infer<'_> {
         if let Some(b) = known {
             return Ok(Abs::Const(Const::Bool(b)));
         }
-        if self.as_tensor(a).is_some() {
+        if let Some(t) = self.as_tensor(a) {
+            let dims = self.tensor(t).map_or(vec![], |t| t.dims.to_vec());
+            let wrong = |d: &Dim| matches!(d, Dim::Const(n) if *n > 1);
+            if !self.is_kernel() && !dims.iter().any(wrong) {
+                let decided = self.call(&Abs::Function("weft.lib.creation.truth".into()), std::slice::from_ref(a), &[])?;
+                return self.truth(&decided);
+            }
             let message = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()";
             return Err(Diagnostic::new(ErrorKind::Value, self.span, message)
                 .label(self.describe(a))

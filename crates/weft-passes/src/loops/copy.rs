@@ -26,6 +26,19 @@ pub enum Source<'a> {
     Array(&'a Array),
 }
 
+/// Whether an array is known to have few elements.
+fn is_small(ty: &TensorType) -> bool {
+    let known = |n: u64, d: &Dim| if let Dim::Const(m) = d { n.checked_mul(*m) } else { None };
+    ty.dims.iter().try_fold(1, known).is_some_and(|n| n <= FEW)
+}
+
+/// An array that is read while another is written.
+struct Read {
+    from: Array,
+    /// It is read element by element as it stands, not a part of it or in another order.
+    as_is: bool,
+}
+
 impl Lower<'_> {
     /// `nt.alloc`.
     pub fn new_array(&mut self, id: OpId, zero: bool) -> Result<(), Diagnostic> {
@@ -108,10 +121,9 @@ impl Lower<'_> {
             self.arrays.insert(v, copy);
             saved.insert(v, column);
         }
-        for from in self.read_by(work, &to, &saved) {
-            if let Some(meets) = self.meets(&to, &from) {
-                detour = Some(self.either(detour, meets));
-            }
+        for Read { from, as_is } in self.read_by(work, &to, &saved) {
+            let meets = if as_is { self.meets(&to, &from) } else { self.share_memory(&to, &from) };
+            detour = meets.map(|meets| self.either(detour, meets)).or(detour);
         }
         let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
         let own = TensorType { layout, ..ty.clone() };
@@ -245,15 +257,17 @@ impl Lower<'_> {
 
     /// The arrays that an op reads, but for some, as far as writing to `to` may change them: of a parameter that `to` is no part
     /// of, all of it once.
-    fn read_by(&self, op: OpId, to: &Array, but: &BTreeMap<ValueId, Array>) -> Vec<Array> {
-        let mut found: Vec<Array> = vec![];
+    fn read_by(&self, op: OpId, to: &Array, but: &BTreeMap<ValueId, Array>) -> Vec<Read> {
+        let mut found: Vec<Read> = vec![];
         let root = self.roots.get(&to.owner);
         let operands = self.r.src.op(op).operands.iter().filter(|v| !but.contains_key(v));
         for a in operands.filter_map(|v| self.arrays.get(v)) {
             let lender = self.roots.get(&a.owner).filter(|r| Some(*r) != root).and_then(|r| self.lenders.get(r));
-            let whole = lender.unwrap_or(a);
-            if !found.iter().any(|known| known.mem == whole.mem && known.strides == whole.strides) {
-                found.push(whole.clone());
+            let from = lender.unwrap_or(a).clone();
+            let as_is = from.mem == a.mem && from.strides == a.strides;
+            match found.iter_mut().find(|known| known.from.mem == from.mem && known.from.strides == from.strides) {
+                Some(known) => known.as_is &= as_is,
+                None => found.push(Read { from, as_is }),
             }
         }
         found
@@ -371,7 +385,7 @@ impl Lower<'_> {
 
     /// Copies an array of the same sizes that does not overlap.
     pub(super) fn copy_array(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
-        if !self.place.is_host() {
+        if is_small(&to.ty) || !self.place.is_host() {
             return self.copy_loop(to, Source::Array(from));
         }
         self.copy_by_routine(to, from.mem, &from.strides);
@@ -381,9 +395,7 @@ impl Lower<'_> {
     /// Writes one value everywhere: by the routine that copies, for which there is less to compile than for a loop. In a loop of
     /// the user's it may be done often, and for few elements.
     fn fill_array(&mut self, to: &Array, v: ValueId) -> Result<(), Diagnostic> {
-        let known = |n: u64, d: &Dim| if let Dim::Const(m) = d { n.checked_mul(*m) } else { None };
-        let few = to.ty.dims.iter().try_fold(1, known).is_some_and(|n| n <= FEW);
-        if few || self.loops > 0 || !self.place.is_host() {
+        if is_small(&to.ty) || self.loops > 0 || !self.place.is_host() {
             return self.copy_loop(to, Source::Scalar(v));
         }
         let ty = self.r.dst.ty(to.mem).clone();

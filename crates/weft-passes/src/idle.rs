@@ -1,15 +1,16 @@
-//! Checks of floats that are never below zero go.
+//! Checks that never raise go.
 //!
 //! In and out: a function at stage `ntensor`, edited in place. `math.sqrt` raises for what is below zero; of a sum of squares
-//! that a loop adds up, or of `abs`, there is nothing to look at. Nan and -0.0 are not below zero either.
+//! that a loop adds up, or of `abs`, there is nothing to look at. Nan and -0.0 are not below zero either. `np.dot` compares
+//! sizes, which after [`crate::sizes`] are known to be one where they are.
 
 use crate::canon;
 use std::collections::BTreeSet;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::math::MathFn;
-use weft_ir::{Func, Op, OpId, RegionId, ValueId};
+use weft_ir::{Dim, Func, Op, OpId, RegionId, ValueId};
 
-/// Drops every `if v < 0.0: raise` whose `v` cannot be below zero.
+/// Drops every `if c: raise` whose condition is known never to hold.
 pub fn run(f: &mut Func) {
     let mut checks = vec![];
     f.walk(&mut |id| {
@@ -69,13 +70,24 @@ impl<'f> Values<'f> {
         Values { f, defs: canon::definitions(f), carried }
     }
 
-    /// Whether a condition asks for a float below zero where there is none.
+    /// Whether a condition asks for a float below zero where there is none, or for two sizes where there is one.
     fn never_holds(&self, condition: ValueId) -> bool {
         let Some(test) = self.defs[condition.index()].map(|id| self.f.op(id)) else { return false };
-        test.op == Op::Cmp { is: CmpOp::Lt }
-            && self.is_real(test.operands[0])
-            && self.is_zero(test.operands[1])
-            && self.is_never_negative(test.operands[0])
+        let &[a, b] = &test.operands[..] else { return false };
+        match test.op {
+            Op::Cmp { is: CmpOp::Lt } => self.is_real(a) && self.is_zero(b) && self.is_never_negative(a),
+            Op::Cmp { is: CmpOp::Ne } => self.size(a).is_some_and(|size| self.size(b) == Some(size)),
+            _ => false,
+        }
+    }
+
+    /// The size that a number is.
+    fn size(&self, v: ValueId) -> Option<Dim> {
+        let data = self.f.op(self.defs[v.index()]?);
+        match data.op {
+            Op::NtDim { dim } => canon::dims(self.f, data.operands[0]).get(dim as usize).copied(),
+            _ => None,
+        }
     }
 
     fn is_real(&self, v: ValueId) -> bool {
