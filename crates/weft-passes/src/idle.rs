@@ -126,7 +126,7 @@ impl<'f> Values<'f> {
             Op::NtDim { .. } => Some(vec![]),
             Op::Abs if self.is_real(v) => Some(vec![]),
             Op::Const { value: Const::Int(n) } => (*n >= 0).then(Vec::new),
-            Op::Const { value: Const::Float(x) } => (!(*x < 0.0)).then(Vec::new),
+            Op::Const { value: Const::Float(x) } => (x.is_nan() || *x >= 0.0).then(Vec::new),
             Op::Math { function: MathFn::Sqrt | MathFn::Exp | MathFn::Cosh | MathFn::Hypot, .. } if self.is_real(v) => {
                 Some(vec![])
             }

@@ -47,7 +47,7 @@ impl Lowering<'_, '_> {
 
     /// An index counted from the front. Hardly any is negative: a branch is foreseen, where arithmetic would make each
     /// access wait for it.
-    fn from_front(&self, index: Value, size: Value) -> Value {
+    fn counted_from_front(&self, index: Value, size: Value) -> Value {
         let b = &self.b;
         let negative = b.icmp(IntIs::LLVMIntSLT, index, b.int(b.type_of(index), 0));
         if self.unit.target != Target::Native {
@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
         match &data.op {
             Op::TrueDiv => Ok(self.true_quotient(a, b)),
             Op::Cmp { is } => self.compare(*is, d, a, b, data),
-            Op::Wrap if d.is_int() => Ok(self.from_front(a, b)),
+            Op::Wrap if d.is_int() => Ok(self.counted_from_front(a, b)),
             Op::Div if d.is_float() => self.divide(d, a, b),
             Op::Pow => self.power(data, d, a, b),
             Op::FloorDiv if d.is_float() => self.float_floordiv(data, d, a, b),

@@ -374,7 +374,8 @@ impl Infer<'_> {
             let dims = self.tensor(t).map_or(vec![], |t| t.dims.to_vec());
             let wrong = |d: &Dim| matches!(d, Dim::Const(n) if *n > 1);
             if !self.is_kernel() && !dims.iter().any(wrong) {
-                let decided = self.call(&Abs::Function("weft.lib.creation.truth".into()), std::slice::from_ref(a), &[])?;
+                let decided =
+                    self.call(&Abs::Function("weft.lib.creation.truth".into()), std::slice::from_ref(a), &[])?;
                 return self.truth(&decided);
             }
             let message = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()";
