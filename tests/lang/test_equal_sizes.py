@@ -110,3 +110,25 @@ def test_products_of_vectors_of_one_size_are_not_checked():
     for n in (3, 5):
         with pytest.raises(ValueError, match=r"shapes \(\d,\) and \(\d,\) not aligned"):
             compiled(a, b, n)
+
+
+def repeated(x):
+    return np.zeros_like(x) | np.arange(4, dtype=np.uint64), x + np.ones(3, np.uint64), np.arange(6).reshape(2, 3) * x
+
+
+def divided(x, mask):
+    out = np.arange(5, dtype=np.uint32)
+    out[:-1] = [3, 6, 4, 9] % x[mask]
+    return out
+
+
+# spec: N7
+def test_one_element_is_repeated_beside_sizes_that_are_known():
+    compiled = weft.njit(repeated)
+    for x in (np.array([7], np.uint64), np.array([5, 6, 7], np.uint64)[1::2]):
+        for have, want in zip(compiled(x), repeated(x)):
+            np.testing.assert_array_equal(have, want)
+    x = np.array([5, 7, 12, 4], np.uint32)
+    compiled = weft.njit(divided)
+    for mask in (x == 7, x > 3):
+        np.testing.assert_array_equal(compiled(x, mask), divided(x, mask))

@@ -26,12 +26,6 @@ pub enum Source<'a> {
     Array(&'a Array),
 }
 
-/// Whether an array is known to have few elements.
-fn is_small(ty: &TensorType) -> bool {
-    let known = |n: u64, d: &Dim| if let Dim::Const(m) = d { n.checked_mul(*m) } else { None };
-    ty.dims.iter().try_fold(1, known).is_some_and(|n| n <= FEW)
-}
-
 /// An array that is read while another is written.
 struct Read {
     from: Array,
@@ -159,7 +153,7 @@ impl Lower<'_> {
                 from = l.r.src.op(op).results[0];
             }
             let from = l.array(from).clone();
-            l.copy_array(&to, &from)?;
+            l.copy_rarely(&to, &from)?;
             l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
@@ -351,7 +345,7 @@ impl Lower<'_> {
             let layout = if from.ty.layout == Layout::F { Layout::F } else { Layout::C };
             let place = from.ty.place.clone();
             let copy = l.alloc(&TensorType { layout, ..from.ty.clone() }, &place);
-            l.copy_array(&copy, from)?;
+            l.copy_rarely(&copy, from)?;
             let values: Vec<ValueId> = [copy.mem, copy.owner].into_iter().chain(copy.strides).collect();
             l.r.b().effect(Op::Yield, &values);
             Ok(())
@@ -384,8 +378,17 @@ impl Lower<'_> {
     }
 
     /// Copies an array of the same sizes that does not overlap.
-    pub(super) fn copy_array(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
-        if is_small(&to.ty) || !self.place.is_host() {
+    fn copy_array(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
+        if to.ty.dims.iter().all(|d| *d == Dim::Const(1)) {
+            return self.copy_loop(to, Source::Array(from));
+        }
+        self.copy_rarely(to, from)
+    }
+
+    /// [`Lower::copy_array`] where it is the exception that anything is copied: with little code. On the host the steps from element
+    /// to element alone count, whatever the type says of the layout.
+    pub(super) fn copy_rarely(&mut self, to: &Array, from: &Array) -> Result<(), Diagnostic> {
+        if !self.place.is_host() {
             return self.copy_loop(to, Source::Array(from));
         }
         self.copy_by_routine(to, from.mem, &from.strides);
@@ -395,7 +398,9 @@ impl Lower<'_> {
     /// Writes one value everywhere: by the routine that copies, for which there is less to compile than for a loop. In a loop of
     /// the user's it may be done often, and for few elements.
     fn fill_array(&mut self, to: &Array, v: ValueId) -> Result<(), Diagnostic> {
-        if is_small(&to.ty) || self.loops > 0 || !self.place.is_host() {
+        let known = |n: u64, d: &Dim| if let Dim::Const(m) = d { n.checked_mul(*m) } else { None };
+        let few = to.ty.dims.iter().try_fold(1, known).is_some_and(|n| n <= FEW);
+        if few || self.loops > 0 || !self.place.is_host() {
             return self.copy_loop(to, Source::Scalar(v));
         }
         let ty = self.r.dst.ty(to.mem).clone();

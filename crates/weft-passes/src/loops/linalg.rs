@@ -39,7 +39,7 @@ impl Lower<'_> {
         }
         let from = self.array(data.operands[which]).clone();
         let to = self.alloc(&ty, &Place::Host);
-        self.copy_array(&to, &from)?;
+        self.copy_rarely(&to, &from)?;
         Ok(to)
     }
 }

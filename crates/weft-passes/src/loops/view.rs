@@ -86,7 +86,7 @@ impl Lower<'_> {
             let place = ty.place.clone();
             let layout = if ty.layout == Layout::F { Layout::F } else { Layout::C };
             let copy = l.alloc(&TensorType { layout, ..ty.clone() }, &place);
-            l.copy_array(&copy, &repeated)?;
+            l.copy_rarely(&copy, &repeated)?;
             let values: Vec<ValueId> = [copy.mem, copy.owner].into_iter().chain(copy.strides).collect();
             l.r.b().effect(Op::Yield, &values);
             Ok(())
