@@ -87,7 +87,12 @@ class Watched(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if isinstance(node.target, ast.Name):
-            return [node, ast.Expr(self._call("_seen", ast.Name(node.target.id, ast.Load())))]
+            # What leaves 64 bits is raised before it is assigned.
+            name, load = node.target.id, ast.Load()
+            first = ast.Assign([ast.Name("_next", ast.Store())], ast.Name(name, load))
+            again = ast.AugAssign(ast.Name("_next", ast.Store()), node.op, node.value)
+            last = ast.Assign([ast.Name(name, ast.Store())], ast.Name("_next", load))
+            return [first, again, ast.Expr(self._call("_seen", ast.Name("_next", load))), last]
         if not isinstance(node.target, ast.Subscript):
             return node
         names = [ast.Name(name, ast.Load()) for name in ("_target", "_index")]
