@@ -6,6 +6,7 @@
 
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -21,6 +22,7 @@ from grammar import Program
 from shrink import shrink
 
 SECONDS_BEFORE_HUNG = 120.0  # on a busy machine
+BYTES = 16 << 30  # of a child: CPython's ints may ask for more than a machine has, and be given it
 
 
 def tried(program: Program, third: bool = False) -> Outcome:
@@ -41,6 +43,7 @@ def child(work: Callable[[Callable[[str], None]], None]) -> tuple[int, int]:
         return pid, read
     try:
         os.close(read)
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
         warnings.simplefilter("ignore")
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         work(lambda line: os.write(write, line.encode() + b"\n") and None)

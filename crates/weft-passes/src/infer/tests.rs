@@ -156,7 +156,11 @@ fn refusals_name_the_place_and_the_types() {
     assert_eq!(d.message, "unsupported operand types for @: float64[:] and int");
     let d = refused("def f(x):\n    return np.sine(x)\n", std::slice::from_ref(&x), Door::Njit);
     assert_eq!(d.kind, weft_diag::ErrorKind::Attribute);
-    let d = refused("def f(x):\n    if x:\n        y = 1\n    else:\n        y = 2\n    return y\n", &[x], Door::Njit);
+    let d = refused(
+        "def f(x):\n    if np.zeros(3):\n        y = 1\n    else:\n        y = 2\n    return y\n",
+        &[x],
+        Door::Njit,
+    );
     assert!(d.message.starts_with("The truth value"));
     let d = refused("def f(x):\n    return x + 3000000000\n", &[array(&[N], DType::I32)], Door::Njit);
     assert_eq!(d.kind, weft_diag::ErrorKind::Overflow);
