@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn copy(ctx: *mut CallCtx, item: u64, rank: u64, wo
         to: words[2 + rank + k] as isize,
         from: words[2 + 2 * rank + k] as isize,
     };
-    if rank == 1 && axis(0).size <= PART {
+    if rank == 1 && (1..=PART).contains(&axis(0).size) {
         // SAFETY: passed on to the caller.
         return unsafe { walk(item, &[axis(0)], places) };
     }
@@ -88,6 +88,7 @@ pub(crate) unsafe extern "C" fn copy(ctx: *mut CallCtx, item: u64, rank: u64, wo
     each(ctx, outer.size.div_ceil(rows), cost, &|k| {
         let part = Axis { size: rows.min(outer.size - k * rows), ..outer };
         let axes: SmallVec<[Axis; 8]> = std::iter::once(part).chain(inner.iter().copied()).collect();
+        // Captured as a whole: pointers by themselves may not go to other threads.
         // SAFETY: passed on to the caller; each part has rows of its own.
         unsafe { walk(item, &axes, { places }.at(outer, k * rows)) }
         if places.far {
@@ -192,6 +193,16 @@ mod tests {
             // SAFETY: so many elements are there.
             unsafe { copy(std::ptr::null_mut(), 4, 1, words.as_ptr()) };
             assert!(out[..n].iter().all(|&x| x == 7) && out[n] == 0, "{n}");
+        }
+    }
+
+    #[test]
+    fn of_nothing_nothing_is_read() {
+        for (rank, sizes) in [(1, &[0][..]), (2, &[0, 5]), (2, &[5, 0])] {
+            let mut words = vec![0; 2];
+            words.extend(sizes.iter().map(|&n: &u64| n).chain(vec![4; rank]).chain(vec![0; rank]));
+            // SAFETY: arrays without elements have no memory.
+            unsafe { copy(std::ptr::null_mut(), 4, rank as u64, words.as_ptr()) };
         }
     }
 }

@@ -239,8 +239,7 @@ pub(crate) fn make_tables() -> impl Drop {
             }
         }
     }
-    let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
-    if alone || STARTED.swap(true, Ordering::Relaxed) {
+    if STARTED.swap(true, Ordering::Relaxed) || std::thread::available_parallelism().is_ok_and(|n| n.get() == 1) {
         return Made(None);
     }
     let builder = std::thread::Builder::new().name("weft-tables".into());

@@ -309,7 +309,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
     }
 
-    /// Whether a region only moves elements from one place to another. Where these are not neighbours, vectors of them are
+    /// Whether a region only moves elements from one place to another, or computes integers. Where elements are not neighbours, vectors of them are
     /// put together and taken apart one by one, which LLVM takes for a gain.
     fn only_moves(&self, region: RegionId) -> bool {
         let mut moves = true;

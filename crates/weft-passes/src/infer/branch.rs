@@ -89,7 +89,7 @@ impl Infer<'_> {
             match (&a, live.as_slice()) {
                 (&Abs::Value(v), live) if *self.out.ty(v) == Type::PYINT => {
                     let ranges = live.iter().map(|(_, values)| self.range(&values[k]));
-                    if let Some(range) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
+                    if let Some(range) = ranges.reduce(super::growth::hull) {
                         self.ranges.insert(v, range);
                     }
                     let values = || live.iter().map(|(_, values)| &values[k]);

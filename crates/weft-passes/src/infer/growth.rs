@@ -38,7 +38,7 @@ impl Growth {
 }
 
 /// The range of what is in either.
-fn hull(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
+pub(super) fn hull(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
@@ -248,7 +248,7 @@ impl Infer<'_> {
                 continue;
             }
             let values = || breaks.iter().filter_map(|b| b.values.get(k));
-            let range = values().map(|a| self.range(a)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            let range = values().map(|a| self.range(a)).reduce(hull);
             let mut joined: Option<Growth> = None;
             let known = values().all(|a| {
                 let Abs::Value(x) = a else { return false };
