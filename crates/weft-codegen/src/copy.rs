@@ -200,7 +200,7 @@ mod tests {
     fn of_nothing_nothing_is_read() {
         for (rank, sizes) in [(1, &[0][..]), (2, &[0, 5]), (2, &[5, 0])] {
             let mut words = vec![0; 2];
-            words.extend(sizes.iter().map(|&n: &u64| n).chain(vec![4; rank]).chain(vec![0; rank]));
+            words.extend(sizes.iter().copied().chain(vec![4; rank]).chain(vec![0; rank]));
             // SAFETY: arrays without elements have no memory.
             unsafe { copy(std::ptr::null_mut(), 4, rank as u64, words.as_ptr()) };
         }
