@@ -70,8 +70,8 @@ BUGS = [
     Bug(
         "after an `if` an int is known by what the first arm makes of it",
         INFER + "branch.rs",
-        "(a.0.min(b.0), a.1.max(b.1))",
-        "{ let _ = b; a }",
+        "ranges.reduce(super::growth::hull)",
+        "{ let mut ranges = ranges; ranges.next() }",
     ),
     Bug(
         "negative Python ints enter unsigned dtypes",
