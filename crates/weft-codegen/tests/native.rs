@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Code, elementwise, ptr, ptr_mut};
+use common::{Code, elementwise, module, ptr, ptr_mut};
+use weft_codegen::inspect;
 
 #[test]
 fn elementwise_loops_compute_every_element_whatever_the_chunks() {
@@ -43,6 +44,46 @@ fn two_dimensions_run_over_rows_and_take_byte_strides() {
     assert_eq!(code.call(&[ptr(&a), 8, 32, ptr_mut(&mut o), 4, 3]).status, 0);
     assert_eq!(o, [0., 4., 8., 1., 5., 9., 2., 6., 10., 3., 7., 11.]);
     assert_eq!(code.log.borrow().par_for, [(4, 9)], "rows, each three items of cost 3");
+}
+
+/// Two loops over the same arrays, which may overlap: one goes into vectors, the other carries its own last item.
+const LEFT_OVER: &str = r#"weft 1 stage loops
+func @f(%x: mem<f64, host>, %y: mem<f64, host>, %n: i64) {
+  %zero = arith.const() <{value=0}> : i64
+  %one = arith.const() <{value=1}> : i64
+  scf.for(%zero, %n, %one) { ^(%i: i64):
+    %a = mem.load(%x, %i) <{unit="element"}> : f64
+    %b = mem.load(%y, %i) <{unit="element"}> : f64
+    %c = arith.mul(%a, %b) : f64
+    mem.store(%c, %y, %i) <{unit="element"}>
+    yield()
+  }
+  scf.for(%one, %n, %one) { ^(%i: i64):
+    %before = arith.sub(%i, %one) : i64
+    %a = mem.load(%y, %before) <{unit="element"}> : f64
+    %b = mem.load(%y, %i) <{unit="element"}> : f64
+    %c = arith.add(%a, %b) : f64
+    mem.store(%c, %y, %i) <{unit="element"}>
+    yield()
+  }
+  return()
+}
+"#;
+
+#[test]
+fn what_vectors_leave_over_is_one_copy_of_the_body() {
+    let llvm = inspect(&module(LEFT_OVER), "llvm").unwrap();
+    assert!(llvm.contains("fmul <"), "{llvm}");
+    assert_eq!(llvm.matches("fmul double").count(), 1, "{llvm}");
+    assert!(llvm.matches("fadd double").count() > 2, "other loops are unrolled: {llvm}");
+    for n in [0, 1, 3, 5, 16, 23] {
+        let x: Vec<f64> = (0..n).map(|i| f64::from(i) * 0.37 + 1.0).collect();
+        let (mut y, mut want) = (vec![2.0; n as usize], vec![2.0; n as usize]);
+        assert_eq!(Code::new(LEFT_OVER).call(&[ptr(&x), ptr_mut(&mut y), n as u64]).status, 0);
+        want.iter_mut().zip(&x).for_each(|(w, x)| *w *= x);
+        (1..n as usize).for_each(|i| want[i] += want[i - 1]);
+        assert_eq!(y, want);
+    }
 }
 
 const SUM: &str = r#"weft 1 stage loops

@@ -54,8 +54,14 @@ impl Context {
         if hints.scalar || hints.unrolled {
             parts.push(self.setting("llvm.loop.vectorize.enable", 1, 0));
         }
+        let no_unrolling = self.node(&mut [self.text_node("llvm.loop.unroll.disable")]);
         if hints.scalar {
-            parts.push(self.node(&mut [self.text_node("llvm.loop.unroll.disable")]));
+            parts.push(no_unrolling);
+        } else if !hints.unrolled {
+            // What vectors leave over is a few turns, or all where arrays overlap: not worth eight copies of the body.
+            let key = self.text_node("llvm.loop.vectorize.followup_epilogue");
+            let done = self.setting("llvm.loop.isvectorized", 32, 1);
+            parts.push(self.node(&mut [key, done, no_unrolling]));
         }
         if hints.predicate {
             parts.push(self.setting("llvm.loop.vectorize.predicate.enable", 1, 1));

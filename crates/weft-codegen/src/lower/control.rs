@@ -139,7 +139,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if let Some(values) = end {
             edges.push((values, self.b.here()));
             let back = self.b.jump(top);
-            if location.is_some() && edges.len() == 1 {
+            if edges.len() == 1 {
                 let hints = LoopHints { location, ..LoopHints::default() };
                 self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
             }

@@ -170,10 +170,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Frame::Kernel { .. } => return self.raise_in_kernel(site, &words, span),
         };
         let b = &self.b;
-        let exc = b.bytes_past(ctx, offset_of!(CallCtx, exc) as u64);
-        let field = |offset: usize| b.bytes_past(exc, offset as u64);
-        b.store(b.i32(site), field(offset_of!(ExcRecord, site)), 4);
-        b.store(b.i32(words.len() as u32), field(offset_of!(ExcRecord, nargs)), 4);
+        let field = |offset: usize| b.bytes_past(ctx, (offset_of!(CallCtx, exc) + offset) as u64);
+        // The site and the number of values are neighbours, and written as one word.
+        const { assert!(offset_of!(ExcRecord, nargs) == offset_of!(ExcRecord, site) + 4) };
+        let head = u64::from(site) | (words.len() as u64) << 32;
+        b.store(b.i64(head), field(offset_of!(ExcRecord, site)), 8);
         b.store(iteration, field(offset_of!(ExcRecord, iteration)), 8);
         for (k, &w) in words.iter().enumerate() {
             b.store(w, field(offset_of!(ExcRecord, args) + 8 * k), 8);
