@@ -12,13 +12,18 @@ use std::mem::MaybeUninit;
 use weft_ir::DType;
 
 /// Products of elements up to which there is one part, and that take a nanosecond.
-const FEW: usize = 1 << 17;
+const FEW: usize = 1 << 15;
 const SPEED: usize = 4;
 /// Into how many parts of its rows a matrix is cut; of its columns, where it is read by them, and at least so many
 /// columns of one.
 const PARTS: usize = 16;
 const SLICES: usize = 8;
 const SLICE: usize = 32;
+
+/// Elements up to which vectors are one block; the least elements of a block, and the most blocks.
+const SHORT: usize = 1 << 13;
+const BLOCK: usize = 1 << 12;
+const BLOCKS: usize = 64;
 
 /// `to[i] = sum of a[i, j] * x[j]`. Steps are in bytes.
 #[derive(Clone, Copy)]
@@ -246,6 +251,17 @@ struct Strided {
     step: isize,
 }
 
+// SAFETY: they are only read.
+unsafe impl Sync for Strided {}
+
+impl Strided {
+    /// All but the first so many.
+    #[inline(always)]
+    fn past(self, first: usize) -> Strided {
+        Strided { data: self.data.wrapping_offset(first as isize * self.step), step: self.step }
+    }
+}
+
 /// The sum of the products of two vectors, in four parts.
 #[inline(always)]
 unsafe fn strided<T: Number, const FUSED: bool>(n: usize, a: Strided, b: Strided) -> T {
@@ -323,7 +339,7 @@ unsafe fn by_columns<T: Number, const FUSED: bool>(p: &MatVec, at: &impl Fn(*con
 
 /// The sum of the products of two vectors of `n` elements, written to `to`. Steps are in bytes.
 pub(crate) type Dot =
-    unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
+    unsafe extern "C" fn(*mut CallCtx, a: *const u8, b: *const u8, n: usize, a_step: isize, b_step: isize, to: *mut u8);
 
 /// What compiled code calls for vectors of a dtype, on this processor.
 pub(crate) fn dot(dtype: DType) -> Option<Dot> {
@@ -356,6 +372,7 @@ macro_rules! dots {
     ($($(#[$on:meta])* $name:ident $fused:literal $wide:literal;)*) => {$(
         $(#[$on])*
         unsafe extern "C" fn $name<T: Number>(
+            ctx: *mut CallCtx,
             a: *const u8,
             b: *const u8,
             n: usize,
@@ -365,7 +382,11 @@ macro_rules! dots {
         ) {
             let (a, b) = (Strided { data: a, step: a_step }, Strided { data: b, step: b_step });
             // SAFETY: the caller's.
-            unsafe { to.cast::<T>().write_unaligned(sum::<T, $fused, $wide>(n, a, b)) };
+            let part = |first, count| unsafe { sum::<T, $fused, $wide>(count, a.past(first), b.past(first)) };
+            // SAFETY: the caller's.
+            let total = if n <= SHORT { unsafe { sum::<T, $fused, $wide>(n, a, b) } } else { in_blocks(ctx, n, &part) };
+            // SAFETY: the caller's.
+            unsafe { to.cast::<T>().write_unaligned(total) };
         }
     )*};
 }
@@ -378,6 +399,22 @@ dots! {
     #[target_feature(enable = "avx2,fma")]
     dot_avx2 true false;
     dot_anywhere false false;
+}
+
+/// Blocks are given to threads, and their sums are added up in order.
+#[inline(never)]
+fn in_blocks<T: Number>(ctx: *mut CallCtx, n: usize, sum: &(dyn Fn(usize, usize) -> T + Sync)) -> T {
+    let block = n.div_ceil((n / BLOCK).min(BLOCKS)).next_multiple_of(AT_A_TIME);
+    let mut sums = [T::ZERO; BLOCKS];
+    let to = &Sums(sums.as_mut_ptr());
+    let blocks = n.div_ceil(block);
+    each(ctx, blocks, cost(block), &|at| {
+        let first = at * block;
+        // SAFETY: an item of its own.
+        unsafe { to.0.add(at).write(sum(first, block.min(n - first))) };
+    });
+    let (total, others) = (sums[0], &sums[1..blocks]);
+    others.iter().fold(total, |total, &sum| total.plus(sum))
 }
 
 #[inline(always)]
@@ -405,14 +442,14 @@ unsafe fn flipped<T: Number, const FUSED: bool, const WIDE: bool>(n: usize, a: S
     // SAFETY: the caller's.
     unsafe {
         let (sum, done) = T::flipped::<FUSED, WIDE>(n, a.data.cast(), b.data.cast());
-        let rest = |x: Strided| Strided { data: x.data.offset(done as isize * x.step), step: x.step };
-        sum.plus(strided::<T, FUSED>(n - done, rest(a), rest(b)))
+        sum.plus(strided::<T, FUSED>(n - done, a.past(done), b.past(done)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ptr::null_mut;
 
     /// Every order of axes, forwards and backwards, is the same sum.
     #[test]
@@ -449,7 +486,7 @@ mod tests {
                         x_step: steps[2],
                     };
                     // SAFETY: all of it is in the vectors above.
-                    unsafe { matvec(std::ptr::null_mut(), DType::F64, product) };
+                    unsafe { matvec(null_mut(), DType::F64, product) };
                     if flip_rows {
                         to.reverse();
                     }
@@ -474,8 +511,8 @@ mod tests {
                 let (to, from) = (sums.as_mut_ptr().cast::<u8>(), a.as_ptr().cast());
                 // SAFETY: all of it is in the vectors above.
                 unsafe {
-                    routine(from, b.as_ptr().cast(), n, 4, 4, to);
-                    routine(from, last, n, 4, -4, to.add(4));
+                    routine(null_mut(), from, b.as_ptr().cast(), n, 4, 4, to);
+                    routine(null_mut(), from, last, n, 4, -4, to.add(4));
                 }
                 assert_eq!(sums, [straight, turned]);
             }

@@ -5,8 +5,10 @@
 //! lowest chunk wins, and only chunks above one that has raised are skipped. So it does not depend on the number of
 //! threads (COMPILER 4.3).
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use weft_hal::native::pool;
 
@@ -18,8 +20,18 @@ use weft_codegen::abi::{CallCtx, Chunk, ExcRecord};
 /// Regions of less estimated work, in nanoseconds, stay on the caller's thread.
 pub const PARALLEL_FROM: u64 = 20_000;
 
+/// The same where workers are awake: to wake one takes ten times as long as to hand it work. Of loops, whose items are taken
+/// to be dearer than they are in a cache, and of blocks.
+const LIVELY_FROM: u64 = 8_000;
+const LIVELY_BLOCKS_FROM: u64 = 2_000;
+
+/// So much work of such regions within a millisecond wakes workers.
+const STIRRING: u64 = 100_000;
+const STIRRED_WITHIN: Duration = Duration::from_millis(1);
+
 /// Least work of a chunk in nanoseconds.
 const CHUNK: u64 = 5_000;
+const LIVELY_CHUNK: u64 = 1_000;
 
 /// Most chunks per thread, so that a region still ends evenly if some items, or the other threads, take longer.
 const CHUNKS_PER_THREAD: u64 = 4;
@@ -55,15 +67,17 @@ impl Items {
         self.n.saturating_mul(u64::from(self.cost.max(1)))
     }
 
-    /// Items per chunk; all of them when the caller should run them.
-    fn per_chunk(self, threads: u64) -> u64 {
+    /// Items per chunk; all of them when the caller should run them. `lively`: whether workers would begin at once.
+    fn per_chunk(self, threads: u64, lively: impl FnOnce() -> bool) -> u64 {
         let (n, work) = (self.n, self.work());
-        if work < PARALLEL_FROM || threads < 2 || n < 2 {
+        let from = if self.even { LIVELY_FROM } else { LIVELY_BLOCKS_FROM };
+        if work < from || threads < 2 || n < 2 || work < PARALLEL_FROM && !lively() {
             return n;
         }
-        let least = if self.even { EVEN_CHUNK } else { CHUNK };
+        let chunk = if work < PARALLEL_FROM { LIVELY_CHUNK } else { CHUNK };
+        let least = if self.even { EVEN_CHUNK } else { chunk };
         let per_thread = (work / least / threads).clamp(1, CHUNKS_PER_THREAD);
-        let size = n.div_ceil((threads * per_thread).min(work / CHUNK).max(1));
+        let size = n.div_ceil((threads * per_thread).min(work / chunk).max(1));
         if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
     }
 }
@@ -143,9 +157,25 @@ impl Shared {
     }
 }
 
+/// Whether regions of this thread that are worth sharing among workers that are awake follow each other so closely that it
+/// pays to wake some. Single ones, with pauses between them, are done before a worker is there.
+fn stirs(work: u64) -> bool {
+    thread_local! {
+        /// Since when how much work was done.
+        static RECENT: Cell<Option<(Instant, u64)>> = const { Cell::new(None) };
+    }
+    let now = Instant::now();
+    let recent = RECENT.get().filter(|(since, _)| now.duration_since(*since) < STIRRED_WITHIN);
+    let (since, done) = recent.unwrap_or((now, 0));
+    let enough = done + work >= STIRRING;
+    RECENT.set((!enough).then_some((since, done + work)));
+    enough
+}
+
 unsafe fn in_chunks(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items, team: Option<&pool::Team>) -> u32 {
     let n = items.n;
-    let size = items.per_chunk(team.map_or_else(num_threads, pool::Team::num_threads) as u64);
+    let lively = || team.is_none() && (pool::is_awake() || stirs(items.work()));
+    let size = items.per_chunk(team.map_or_else(num_threads, pool::Team::num_threads) as u64, lively);
     // A region of some size is brought to the team's cores even if they are one.
     let inline = size >= n && (team.is_none() || items.work() < PARALLEL_FROM);
     if inline {
@@ -193,8 +223,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn regions_that_follow_each_other_wake_workers_and_single_ones_do_not() {
+        let times = (0..100).map(|_| stirs(10_000)).filter(|&woke| woke).count();
+        assert!((5..=10).contains(&times), "{times}");
+        for _ in 0..30 {
+            std::thread::sleep(STIRRED_WITHIN);
+            assert!(!stirs(10_000));
+        }
+    }
+
+    #[test]
     fn small_regions_are_one_chunk_and_large_ones_are_cut_evenly() {
-        let size = |n, cost, threads, even| Items { n, cost, even }.per_chunk(threads);
+        let size = |n, cost, threads, even| Items { n, cost, even }.per_chunk(threads, || false);
         for even in [false, true] {
             assert_eq!(size(1000, 1, 8, even), 1000);
             assert_eq!(size(1 << 20, 1, 1, even), 1 << 20);
@@ -205,6 +245,8 @@ mod tests {
             assert_eq!(size(30_000, 1, 64, even), 5056);
             assert_eq!(size(u64::MAX, u32::MAX, 2, even) % BLOCK, 0);
         }
+        // What is hardly worth it is shared among workers that are awake.
+        assert_eq!([10_000, 7_000].map(|n| Items { n, cost: 1, even: true }.per_chunk(2, || true)), [5_056, 7_000]);
         // Short regions of even items have one chunk for each thread.
         assert_eq!([size(60_000, 1, 2, true), size(60_000, 1, 2, false)], [30_016, 7_552]);
     }

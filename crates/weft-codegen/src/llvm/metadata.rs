@@ -21,6 +21,8 @@ pub(crate) struct LoopHints {
     pub(crate) scalar: bool,
     /// No vectors, but perhaps several turns in one.
     pub(crate) unrolled: bool,
+    /// What vectors leave over is a few turns, or all where arrays overlap: not worth several copies of the body.
+    pub(crate) rest_is_short: bool,
     /// The accesses of this group carry no dependence between iterations.
     pub(crate) parallel: Option<Metadata>,
     /// Where the loop stands, for remarks about it.
@@ -57,8 +59,7 @@ impl Context {
         let no_unrolling = self.node(&mut [self.text_node("llvm.loop.unroll.disable")]);
         if hints.scalar {
             parts.push(no_unrolling);
-        } else if !hints.unrolled {
-            // What vectors leave over is a few turns, or all where arrays overlap: not worth eight copies of the body.
+        } else if hints.rest_is_short {
             let key = self.text_node("llvm.loop.vectorize.followup_epilogue");
             let done = self.setting("llvm.loop.isvectorized", 32, 1);
             parts.push(self.node(&mut [key, done, no_unrolling]));

@@ -1,6 +1,6 @@
 //! Structured control flow: `scf.if`, loops and blocks with their exits, and the shape that all counted loops share.
 
-use weft_ir::attr::Const;
+use weft_ir::attr::{Const, Unit};
 use weft_ir::{DType, Op, OpData, OpId, RegionId, ValueId};
 
 use super::math::math_function;
@@ -139,7 +139,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if let Some(values) = end {
             edges.push((values, self.b.here()));
             let back = self.b.jump(top);
-            if edges.len() == 1 {
+            if location.is_some() && edges.len() == 1 {
                 let hints = LoopHints { location, ..LoopHints::default() };
                 self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
             }
@@ -170,7 +170,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let scalar = self.checks(region) && self.func.ops.iter().any(rest);
         let unrolled = by.is_none() && self.only_moves(region);
         let predicate = !scalar && self.vector_math(region).is_some();
-        let hints = LoopHints { predicate, scalar, unrolled, ..LoopHints::default() };
+        let rest_is_short = self.takes_neighbours(region);
+        let hints = LoopHints { predicate, scalar, unrolled, rest_is_short, ..LoopHints::default() };
         let by_one = by == Some(1);
         let one = self.b.int(ty, 1);
         let results = if by_one {
@@ -307,6 +308,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
             }
             _ => LoopHints { parallel: Some(group), ..LoopHints::default() },
         }
+    }
+
+    /// Whether all arrays of a region are known to be without gaps. Of others, LLVM makes vectors for the case that they are,
+    /// and the loop that it takes for the rest is the loop.
+    fn takes_neighbours(&self, region: RegionId) -> bool {
+        let mut all = true;
+        self.func.walk_region(region, &mut |id| {
+            all &= !matches!(self.func.op(id).op, Op::MemLoad { unit: Unit::Byte } | Op::MemStore { unit: Unit::Byte });
+        });
+        all
     }
 
     /// Whether a region only moves elements from one place to another, or computes integers. Where elements are not neighbours, vectors of them are

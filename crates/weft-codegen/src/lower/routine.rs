@@ -94,7 +94,8 @@ impl Lowering<'_, '_> {
             return Err(malformed("a product of vectors that there is no routine for", data.span));
         }
         let to = self.word_buffer(2);
-        let mut args = self.operands(data)?;
+        let mut args = vec![self.context(data.span)?];
+        args.extend(self.operands(data)?);
         args.push(to);
         self.routine(data, &crate::helpers::dot_name(d), self.b.context.void(), &args)?;
         let v = types::load_element(&self.b, d, to, d.size() as u32, &mut |_| {});

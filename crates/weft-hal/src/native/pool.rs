@@ -33,6 +33,9 @@ const SLOTS: usize = 16;
 /// Stack of a worker: as much as a main thread usually has. Pages are only taken when touched.
 const STACK: usize = 8 << 20;
 
+/// The pool of [`run_chunks`].
+static CURRENT: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+
 /// Threads to use, zero until first asked.
 static NUM_THREADS: AtomicUsize = AtomicUsize::new(0);
 
@@ -95,13 +98,22 @@ pub fn set_num_threads(n: usize) {
 pub fn run_chunks(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     let threads = num_threads().min(chunks);
     if threads > 1 && !IN_REGION.get() {
-        static CURRENT: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
         let pool = Pool::current(&CURRENT, "weft", &[]);
         if let Some(slot) = pool.slots.iter().find(|slot| slot.claim()) {
             return pool.run(slot, threads - 1, chunks, f);
         }
     }
     (0..chunks).for_each(f);
+}
+
+/// Whether a worker is awake, so that a region finds help at once.
+pub fn is_awake() -> bool {
+    // SAFETY: null or a leaked box, so valid for ever.
+    let pool = unsafe { CURRENT.load(Ordering::Acquire).as_ref() };
+    pool.is_some_and(|pool| {
+        let asleep = pool.sleepers.load(Ordering::Relaxed) as usize;
+        pool.workers.load(Ordering::Relaxed) > asleep && pool.generation == fork::generation()
+    })
 }
 
 impl Team {
