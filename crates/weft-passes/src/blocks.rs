@@ -39,7 +39,7 @@ pub fn run(f: &mut Func) {
     visit(f, f.body);
 }
 
-/// Sizes of slices that are the same in every turn of a loop around array statements are found before it.
+/// Sizes of slices that are the same in every turn of a loop around array statements, or dots, are found before it.
 fn hoist(f: &mut Func, region: RegionId) {
     let mut at = 0;
     while at < f.region(region).ops.len() {
@@ -49,10 +49,14 @@ fn hoist(f: &mut Func, region: RegionId) {
             continue;
         }
         f.op(id).regions.clone().into_iter().for_each(|r| hoist(f, r));
-        if f.op(id).op != Op::ScfFor || first_space(f, f.op(id).regions[0]).is_none() {
+        if f.op(id).op != Op::ScfFor {
             continue;
         }
         let body = f.op(id).regions[0];
+        let dots = || f.region(body).ops.iter().any(|&op| f.op(op).op == Op::NtDot);
+        if first_space(f, body).is_none() && !dots() {
+            continue;
+        }
         let mut inside: BTreeSet<ValueId> = f.region(body).args.iter().copied().collect();
         let (mut stay, mut go) = (vec![], vec![]);
         for op in std::mem::take(&mut f.regions[body.index()].ops) {

@@ -10,7 +10,7 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, comprehend, forward, products, rows};
+use crate::{PassCx, blocks, canon, comprehend, dots, forward, products, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
@@ -69,6 +69,8 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         rows::run(f);
         products::run(f);
         blocks::run(f);
+        // After blocks, which take out of loops what is the same in every turn.
+        dots::run(f);
         comprehend::run(f);
     }
     m.stage = Stage::Fused;

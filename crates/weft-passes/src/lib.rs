@@ -21,6 +21,7 @@
 mod blocks;
 pub mod canon;
 mod comprehend;
+mod dots;
 mod forward;
 pub mod fuse;
 mod idle;
