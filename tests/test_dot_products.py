@@ -29,7 +29,9 @@ ONE_PRODUCT = {
         "    for j in range(m.shape[1]):\n"
         "        m[i, j] += np.dot(s[i + 1:, i], m[i + 1:, j])"
     ),
-    "the whole column, afterwards": "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j])\n    m[0, j] = t\n    m[1, j] = t + 1",
+    "more of the column, afterwards": (
+        "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j])\n    m[0, j] = t\n    m[1, j] = t + 1"
+    ),
     "a sum of them": "t = 0.0\nfor j in range(m.shape[1]):\n    t += np.dot(u, m[:, j]) * j\nout[0] = t",
     "two in a turn": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j]) - np.dot(s[3], m[:, j])",
     "leaves early": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])\n    if j == 20:\n        break",
@@ -37,8 +39,10 @@ ONE_PRODUCT = {
         "for j in range(10**6):\n    if j >= m.shape[1]:\n        break\n    out[j] = np.dot(u, m[:, j])"
     ),
     "the turns of a prange": "for j in prange(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])",
-    "a new array each time": "for j in range(m.shape[1]):\n    t = np.zeros(2)\n    t[1] = np.dot(u, m[:, j])\n    out[j] = t[1]",
-}  # fmt: skip
+    "a new array each time": (
+        "for j in range(m.shape[1]):\n    t = np.zeros(2)\n    t[1] = np.dot(u, m[:, j])\n    out[j] = t[1]"
+    ),
+}
 DOTS = {
     "before the dot, in its column": "for j in range(m.shape[1]):\n    m[1, j] = j\n    out[j] = np.dot(u, m[:, j])",
     "the next column": "for j in range(m.shape[1] - 1):\n    m[2, j + 1] = np.dot(u, m[:, j]) % 7",
