@@ -92,7 +92,7 @@ def test_histogram_of_values_on_the_edges():
 def test_histograms_of_many(threads, threads_kept):
     weft.set_num_threads(threads)
     # More than the blocks that NumPy adds up, and that are done at once.
-    a, w = RNG.normal(size=600_000), RNG.normal(size=600_000)
+    a, w = RNG.normal(size=1_200_000), RNG.normal(size=1_200_000)
     for expression in ("np.histogram(a, 100)", "np.histogram(a, 99, (-1, 2), weights=w)"):
         check(f"def f(a, w):\n    return {expression}\n", a, w)
     check("def f(a, w):\n    return np.histogram(a, 10, weights=w)\n", a[:65537], w[:65537] + 1j)

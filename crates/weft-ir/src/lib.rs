@@ -37,3 +37,6 @@ pub use math::MathFn;
 pub use ops::Op;
 pub use site::{Argument, ExcClass, Site};
 pub use types::{DType, Dim, Layout, Place, Space, TensorType, Type, Weak};
+
+/// The `cost` of a parallel region of which nobody can say before it runs how long it takes.
+pub const UNKNOWN_COST: u32 = u32::MAX;

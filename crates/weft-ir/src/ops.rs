@@ -516,7 +516,8 @@ ops! {
     ParFor "par.for" { cost: u32 }: (1+) -> 0, regions 1, pure;
     /// Blocks of the iterations of a `prange`, in any order, at once, on the host (every stage from `ntensor` on): operands are
     /// how many there are and the iterations in one (0: all stay on the caller's thread, in order); region `^(block)`, which has the type of the operands. None touches memory
-    /// another writes, but it may allocate. `cost`: estimated nanoseconds of one iteration, 0 where nobody has looked (until stage `loops`).
+    /// another writes, but it may allocate. `cost`: estimated nanoseconds of one iteration, 0 where nobody has looked (until stage `loops`),
+    /// [`UNKNOWN_COST`](crate::UNKNOWN_COST) where it is found out by running it.
     ParBlocks "par.blocks" { cost: u32 }: 2 -> 0, regions 1, pure;
     /// The work-items of a kernel: operands are sizes; region `^(index…)`, row-major, the last is fastest.
     SimtItems "simt.items": (1+) -> 0, regions 1, pure;

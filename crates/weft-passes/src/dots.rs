@@ -51,7 +51,8 @@ struct Found {
 impl Found {
     fn new(f: &Func, id: OpId, turn: RegionId) -> Option<Found> {
         let defs = canon::definitions(f);
-        let by_one = defs[f.op(id).operands[2].index()].is_some_and(|op| f.op(op).op == Op::Const { value: Const::Int(1) });
+        let by_one =
+            defs[f.op(id).operands[2].index()].is_some_and(|op| f.op(op).op == Op::Const { value: Const::Int(1) });
         if !by_one {
             return None;
         }

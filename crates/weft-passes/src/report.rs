@@ -463,6 +463,11 @@ fn threads(
                 }
                 continue;
             }
+            Op::ParBlocks { cost: weft_ir::UNKNOWN_COST } => {
+                let text = "iterations on several threads, unless they took little the last time";
+                note(Kind::Parallel, Cost::None, text.into());
+                continue;
+            }
             Op::ParBlocks { cost } => {
                 let turns = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = format!("iterations on several threads from {turns} on, at about {cost} ns each");

@@ -6,7 +6,7 @@
 //! threads (COMPILER 4.3).
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,11 +52,14 @@ pub fn num_threads() -> usize {
     pool::num_threads()
 }
 
+/// What items cost of which nobody can say it before.
+pub(crate) const UNKNOWN: u32 = weft_ir::UNKNOWN_COST;
+
 /// What a region goes through.
 #[derive(Clone, Copy)]
 pub(crate) struct Items {
     pub n: u64,
-    /// Estimated nanoseconds of one; 0 keeps the region on the caller's thread.
+    /// Estimated nanoseconds of one; 0 keeps the region on the caller's thread, [`UNKNOWN`] is found out by running it.
     pub cost: u32,
     /// All take the same time.
     pub even: bool,
@@ -99,7 +102,8 @@ pub(crate) unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, items:
     let status = unsafe {
         match call.is_serial() || items.cost == 0 {
             true => body(ctx, env, 0, items.n),
-            false => in_chunks(ctx, body, env, items, team),
+            false if items.cost == UNKNOWN => learning(ctx, body, env, items, team),
+            false => in_chunks(ctx, body, env, 0, items, team),
         }
     };
     watch.record(Kind::Launch, || trace::item(name, queue.map_or("native:cpu:0", |q| q.filter()), 0));
@@ -172,15 +176,81 @@ fn stirs(work: u64) -> bool {
     enough
 }
 
-unsafe fn in_chunks(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items, team: Option<&pool::Team>) -> u32 {
+/// Runs items of unknown cost. A region that took long the last time, or was never run, is shared at once. Another one the
+/// caller begins by itself, and shares what is left as soon as that looks as if it would take long after all.
+unsafe fn learning(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items, team: Option<&pool::Team>) -> u32 {
+    let start = Instant::now();
+    let learned = Learned::of(body);
     let n = items.n;
+    let (mut done, mut share) = (0, learned.cost().is_none_or(|cost| Items { cost, ..items }.work() >= PARALLEL_FROM));
+    let threads = team.map_or_else(num_threads, pool::Team::num_threads) as u64;
+    let mut some = 1;
+    while !share && done < n {
+        let (before, next) = (start.elapsed(), (done + some).min(n));
+        // SAFETY: passed on to the caller.
+        let status = unsafe { body(ctx, env, done, next) };
+        if status != 0 {
+            return status;
+        }
+        let each = (start.elapsed() - before).as_nanos() as u64 / (next - done);
+        (done, some) = (next, some * 2);
+        share = threads > 1 && each.saturating_mul(n - done) >= PARALLEL_FROM;
+    }
+    let rest = n - done;
+    let shared = rest > 0 && threads > 1;
+    let status = match rest {
+        0 => 0,
+        // SAFETY: passed on to the caller.
+        _ => unsafe { in_chunks(ctx, body, env, done, Items { n: rest, ..items }, team) },
+    };
+    let work = start.elapsed().as_nanos() as u64 * if shared { threads.min(n) } else { 1 };
+    learned.set(work / n);
+    status
+}
+
+/// What an item of a region took the last time. The regions of different functions may share a place: that costs time, not results.
+struct Learned {
+    place: &'static AtomicU64,
+    /// The high half of what is stored there: whose it is.
+    name: u64,
+}
+
+impl Learned {
+    fn of(body: Chunk) -> Learned {
+        const PLACES: usize = 256;
+        static ALL: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+        let name = (body as usize as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Learned { place: &ALL[(name >> 32) as usize % PLACES], name: name & !u64::from(u32::MAX) | 1 << 63 }
+    }
+
+    fn cost(&self) -> Option<u32> {
+        let found = self.place.load(Ordering::Relaxed);
+        (found & !u64::from(u32::MAX) == self.name).then_some(found as u32)
+    }
+
+    fn set(&self, nanoseconds: u64) {
+        let cost = u32::try_from(nanoseconds).unwrap_or(u32::MAX).clamp(1, UNKNOWN - 1);
+        self.place.store(self.name | u64::from(cost), Ordering::Relaxed);
+    }
+}
+
+/// Items from `first` on.
+unsafe fn in_chunks(
+    ctx: *mut CallCtx,
+    body: Chunk,
+    env: *const u64,
+    first: u64,
+    items: Items,
+    team: Option<&pool::Team>,
+) -> u32 {
+    let (n, end) = (items.n, first + items.n);
     let lively = || team.is_none() && (pool::is_awake() || stirs(items.work()));
     let size = items.per_chunk(team.map_or_else(num_threads, pool::Team::num_threads) as u64, lively);
     // A region of some size is brought to the team's cores even if they are one.
     let inline = size >= n && (team.is_none() || items.work() < PARALLEL_FROM);
     if inline {
         // SAFETY: passed on to the caller.
-        return unsafe { body(ctx, env, 0, n) };
+        return unsafe { body(ctx, env, first, end) };
     }
     let chunks = n.div_ceil(size) as usize;
     let shared = Shared { ctx, body, env };
@@ -191,8 +261,8 @@ unsafe fn in_chunks(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Item
         if chunk > lowest.load(Ordering::Relaxed) {
             return;
         }
-        let lo = chunk as u64 * size;
-        if let Some(exc) = shared.run(lo, (lo + size).min(n)) {
+        let lo = first + chunk as u64 * size;
+        if let Some(exc) = shared.run(lo, (lo + size).min(end)) {
             let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
             if chunk < lowest.fetch_min(chunk, Ordering::Relaxed) {
                 *raised = Some(exc);

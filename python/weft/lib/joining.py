@@ -1,6 +1,7 @@
 """Arrays put together, repeated, turned around, and parts of matrices."""
 
 import numpy as np
+import weft
 from weft.lib import prim
 from weft.lib.prim import elementwise_array, overload
 from weft.lib.reductions import as_array
@@ -533,15 +534,20 @@ def check_edges(edges, bins):
 
 def in_equal_bins(x, edges, counts, weights, first, last):
     values = None if weights is None else prim.reshape(weights, (-1,))
-    # NumPy adds up so many at a time.
-    for start in range(0, x.shape[0], 65536):
-        some = x[start : start + 65536]
-        if values is None:
-            fill_equal_bins(some, edges, counts, None, first, last)
-        else:
-            totals = prim.zeros(counts.shape, prim.dtype_of(counts))
-            fill_equal_bins(some, edges, totals, values[start : start + 65536], first, last)
-            counts += totals
+    # NumPy adds up so many at a time: each part has counts of its own, and they are added up in order.
+    size, together = 65536, 16
+    count = (x.shape[0] + size - 1) // size
+    parts = prim.zeros((min(count, together), counts.shape[0]), prim.dtype_of(counts))
+    for begin in range(0, count, together):
+        some = min(count - begin, together)
+        for k in weft.prange(some):
+            start = (begin + k) * size
+            part = parts[k]
+            part[:] = 0
+            weighed = None if values is None else values[start : start + size]
+            fill_equal_bins(x[start : start + size], edges, part, weighed, first, last)
+        for k in range(some):
+            counts += parts[k]
 
 
 def fill_equal_bins(x, edges, counts, values, first, last):

@@ -2,7 +2,7 @@
 
 use weft_ir::attr::Const;
 use weft_ir::math::By;
-use weft_ir::{Func, MathFn, Op, OpId, RegionId};
+use weft_ir::{Func, MathFn, Op, OpId, RegionId, ValueId};
 
 /// Nanoseconds of one run of a region: at least 1.
 pub fn of_region(f: &Func, region: RegionId) -> u32 {
@@ -34,15 +34,37 @@ fn op(f: &Func, id: OpId) -> u64 {
     }
 }
 
-fn turns(f: &Func, lo: weft_ir::ValueId, hi: weft_ir::ValueId) -> u64 {
-    let constant = |v| {
-        f.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
-            Op::Const { value: Const::Int(n) } => Some(n),
-            _ => None,
-        })
-    };
-    match (constant(lo), constant(hi)) {
+fn turns(f: &Func, lo: ValueId, hi: ValueId) -> u64 {
+    match (constant(f, lo), constant(f, hi)) {
         (Some(lo), Some(hi)) => (hi - lo).clamp(1, 1 << 32) as u64,
         _ => 16,
     }
+}
+
+fn constant(f: &Func, v: ValueId) -> Option<i128> {
+    f.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
+        Op::Const { value: Const::Int(n) } => Some(n),
+        _ => None,
+    })
+}
+
+/// Whether what an iteration of a block takes depends on lengths that are not known: of loops in the loop over the block's
+/// iterations, of arrays, or of what functions do.
+pub fn is_unknown(f: &Func, block: RegionId) -> bool {
+    let mut found = false;
+    for &turns in f.region(block).ops.iter().filter(|&&id| f.op(id).op == Op::ScfFor) {
+        f.walk_region(f.op(turns).regions[0], &mut |id| {
+            let data = f.op(id);
+            let known = |some: &[ValueId]| some.iter().all(|&v| constant(f, v).is_some());
+            found |= match data.op {
+                Op::ScfLoop | Op::Call { .. } => true,
+                Op::ScfFor => !known(&data.operands[..2]),
+                Op::ParFor { .. } => !known(&data.operands),
+                Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemProduct | Op::MemDot => true,
+                Op::MemCholesky | Op::MemSolve => true,
+                _ => false,
+            };
+        });
+    }
+    found
 }

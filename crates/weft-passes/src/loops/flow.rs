@@ -96,6 +96,9 @@ impl Lower<'_> {
         }
         self.r.span = data.span;
         let op = match data.op {
+            Op::ParBlocks { cost: 0 } if cost::is_unknown(&self.r.dst, regions[0]) => {
+                Op::ParBlocks { cost: weft_ir::UNKNOWN_COST }
+            }
             // Of the region, most is a loop over the block's iterations, of which the estimate takes there to be 16.
             Op::ParBlocks { cost: 0 } => Op::ParBlocks { cost: (cost::of_region(&self.r.dst, regions[0]) / 16).max(1) },
             op => op,
