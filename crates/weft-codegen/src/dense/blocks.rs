@@ -7,14 +7,14 @@ use crate::abi::CallCtx;
 use crate::each::each;
 
 /// Products of one chain: the bits depend on it.
-const DEPTH: usize = 256;
+const DEPTH: usize = 512;
 /// Most rows of a block of `a`, which stays in the second cache, and fewest.
-const ROWS: usize = 192;
+const ROWS: usize = 96;
 const FEW_ROWS: usize = 32;
 /// Of how many blocks there should be a multiple, for threads.
 const BLOCKS: usize = 8;
 /// Columns that are packed at a time: they stay in the last cache.
-const COLUMNS: usize = 3072;
+const COLUMNS: usize = 1536;
 /// Fewest columns that a block of rows is multiplied with.
 const FEW_COLUMNS: usize = 192;
 /// Rows of `b` that are packed together.
