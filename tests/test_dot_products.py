@@ -35,12 +35,9 @@ ONE_PRODUCT = {
     "a sum of them": "t = 0.0\nfor j in range(m.shape[1]):\n    t += np.dot(u, m[:, j]) * j\nout[0] = t",
     "two in a turn": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j]) - np.dot(s[3], m[:, j])",
     "leaves early": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])\n    if j == 20:\n        break",
-    "leaves before the end of the matrix": (
-        "for j in range(10**6):\n    if j >= m.shape[1]:\n        break\n    out[j] = np.dot(u, m[:, j])"
-    ),
     "the turns of a prange": "for j in prange(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])",
     "a new array each time": (
-        "for j in range(m.shape[1]):\n    t = np.zeros(2)\n    t[1] = np.dot(u, m[:, j])\n    out[j] = t[1]"
+        "for j in range(m.shape[1]):\n    d = np.dot(u, m[:, j])\n    t = np.zeros(2)\n    t[1] = d\n    out[j] = t[1]"
     ),
 }
 DOTS = {
@@ -52,6 +49,26 @@ DOTS = {
     "a view of the matrix": "w = m[1]\nfor j in range(m.shape[1] - 1):\n    w[j + 1] = np.dot(u, m[:, j]) % 7",
     "a row of the matrix": "for j in range(m.shape[1]):\n    m[3, :] = np.dot(u, m[:, j]) % 5",
     "an index that may be outside": "for j in range(m.shape[1]):\n    out[j] = np.dot(s[:, 2], m[:, j])",
+    "leaves before the end of the matrix": (
+        "for j in range(10**6):\n    if j >= m.shape[1]:\n        break\n    out[j] = np.dot(u, m[:, j])"
+    ),
+    "a column that is there behind a condition": (
+        "k = len(out)\n"
+        "for j in range(m.shape[1]):\n"
+        "    if k >= s.shape[1]:\n"
+        "        break\n"
+        "    out[j] = np.dot(s[:, k], m[:, j])"
+    ),
+    "a part that is there behind a condition": (
+        "k = len(out) * 1000\n"
+        "for j in range(m.shape[1]):\n"
+        "    if k > len(u):\n"
+        "        continue\n"
+        "    out[j] = np.dot(u[k:], m[k:, j])"
+    ),
+    "an element before it": (
+        "for j in range(m.shape[1]):\n    out[j] = u[len(out) - 1]\n    out[j] += np.dot(s[:, len(out) - 1], m[:, j])"
+    ),
     "a vector that changes": "for j in range(m.shape[1]):\n    out[j] = np.dot(s[j % 3], m[:, j])",
     "a column that is not the next": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j // 2])",
     "every second": "for j in range(0, m.shape[1], 2):\n    out[j] = np.dot(u, m[:, j])",
@@ -109,7 +126,7 @@ def test_every_dtype(name, dtype):
 def test_what_becomes_a_product(name):
     """N7: a product is made where no turn can see what another one wrote, and nowhere else."""
     f = function("None", NAMES, {**ONE_PRODUCT, **DOTS}[name])
-    f(*arguments((33, 70)))
+    outcome(f, arguments((33, 70)))
     assert ("nt.matmul" in f.inspect("fused")) == (name in ONE_PRODUCT)
 
 

@@ -3,7 +3,7 @@
 //! In and out: a host function at stage `fused`, edited in place. `for j in range(n): … np.dot(u, m[k:, j]) …` reads the matrix
 //! from top to bottom for each of its columns; the product of the vector and all of the columns reads it row by row, on
 //! several threads. A turn then takes its number from the product. What decides that is known when the loop begins:
-//! arrays that may share memory, loops of few turns, and those that leave before an index is outside, keep their dots.
+//! arrays that may share memory and loops of few turns keep their dots. So do turns that may leave before it.
 
 use crate::fuse::each_op;
 use crate::{canon, races};
@@ -64,6 +64,11 @@ impl Found {
             if ty.dims != canon::dims(f, data.operands[1]) {
                 return None;
             }
+            // What a turn finds out before its dot may be why the dot can be done at all.
+            let before = f.region(turn).ops[..at].iter().map(|&op| f.effects(op));
+            if before.into_iter().any(|e| e.exits || e.may_raise) {
+                return None;
+            }
             // Vectors of a few known items are dotted in place.
             let short = matches!(ty.dims[0], Dim::Const(n) if n < TURNS as u64) || inside.sizes.contains(&ty.dims[0]);
             if short || !ty.place.is_host() || matches!(ty.dtype, DType::Bool | DType::F16) {
@@ -107,7 +112,11 @@ impl Found {
         let (turns, first) =
             (b.value(Op::Select, &[pays, turns, zero], Type::I64), b.value(Op::Select, &[pays, lo, zero], Type::I64));
         b.effect(Op::ShapeBind { dim: symbol }, &[turns]);
-        let of = |dims: [Dim; 2], layout| Type::tensor(TensorType { dims: dims.to_vec(), layout, ..vector.clone() });
+        // The factors are only read; the product is new.
+        let of = |dims: [Dim; 2], layout| {
+            let readonly = layout != Layout::C;
+            Type::tensor(TensorType { dims: dims.to_vec(), layout, readonly, ..vector.clone() })
+        };
         let mut operands = vec![self.same.array];
         operands.extend(&self.same.walk);
         if self.same.walk.is_empty() {
