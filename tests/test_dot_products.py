@@ -107,33 +107,37 @@ def agree(f, given):
         np.testing.assert_array_equal(one, other)
 
 
+# spec: N7
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", [*ONE_PRODUCT, *DOTS])
 def test_as_numpy_has_it(name, shape):
-    """N7: whether a loop's dots are a product or not, its results are NumPy's."""
+    """Whether a loop's dots are a product or not, its results are NumPy's."""
     f = function("None", NAMES, {**ONE_PRODUCT, **DOTS}[name])
     agree(f, arguments(shape))
 
 
+# spec: N7
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["columns", "rows", "in its own column"])
 def test_every_dtype(name, dtype):
-    """N7: of every dtype that a product has."""
+    """Of every dtype that a product has."""
     agree(function("None", NAMES, ONE_PRODUCT[name]), arguments((20, 30), dtype))
 
 
+# spec: N7
 @pytest.mark.parametrize("name", [*ONE_PRODUCT, *DOTS])
 def test_what_becomes_a_product(name):
-    """N7: a product is made where no turn can see what another one wrote, and nowhere else."""
+    """A product is made where no turn can see what another one wrote, and nowhere else."""
     f = function("None", NAMES, {**ONE_PRODUCT, **DOTS}[name])
     outcome(f, arguments((33, 70)))
     assert ("nt.matmul" in f.inspect("fused")) == (name in ONE_PRODUCT)
 
 
+# spec: N7
 @pytest.mark.parametrize("name", ["columns", "in its own column", "rows"])
 @pytest.mark.parametrize("shift", [0, 1, 7])
 def test_arrays_that_share_memory(name, shift):
-    """N7: arrays that came by two names and are one are seen when the function runs."""
+    """Arrays that came by two names and are one are seen when the function runs."""
     body = ONE_PRODUCT[name]
     f = function("None", NAMES, body)
 
@@ -149,9 +153,10 @@ def test_arrays_that_share_memory(name, shift):
         np.testing.assert_array_equal(one, other)
 
 
+# spec: A4
 @pytest.mark.parametrize("name", ["columns", "rows", "in its own column"])
 def test_bits_do_not_depend_on_threads(name):
-    """A4: one, two and seven threads give the same bits."""
+    """One, two and seven threads give the same bits."""
     f = function("None", NAMES, ONE_PRODUCT[name])
     rng = np.random.default_rng(3)
     given = [rng.normal(size=size) for size in (700, (700, 900), (700, 700), 900)]
@@ -165,9 +170,10 @@ def test_bits_do_not_depend_on_threads(name):
             assert one.tobytes() == two.tobytes()
 
 
+# spec: N7
 @pytest.mark.parametrize("layout", ["F", "steps", "backwards"])
 def test_any_layout(layout):
-    """N7: matrices need not be in C order."""
+    """Matrices need not be in C order."""
     u, m, s, out = arguments((40, 50))
     views = {"F": np.asfortranarray(m), "steps": np.repeat(m, 2, 1)[:, ::2], "backwards": m[::-1, ::-1]}
     for name in ("columns", "rows", "in its own column"):
@@ -182,9 +188,30 @@ def test_any_layout(layout):
         np.testing.assert_array_equal(have[3], want[3])
 
 
+# spec: N7
 @pytest.mark.parametrize("columns", [0, 40])
 def test_sizes_that_differ_raise_in_the_turn(columns):
-    """N7: no product reads past the end of a vector before the loop has found that it is too short."""
+    """No product reads past the end of a vector before the loop has found that it is too short."""
     f = function("None", NAMES, ONE_PRODUCT["columns"])
     for rows, size in ((30, 31), (31, 30), (20000, 20)):
         agree(f, [np.ones(size), np.ones((rows, columns)), np.ones((2, 2)), np.zeros(columns)])
+
+
+# spec: N12
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.complex128, np.bool_])
+def test_long_dots(dtype):
+    """Vectors of several blocks, of any steps: NumPy's numbers, and the same bits for every number of threads."""
+    f = function("s", ["x", "y", "n"], "s = np.dot(x, y)\nfor _ in range(n):\n    s = np.dot(x, y)")
+    rng = np.random.default_rng(5)
+    for size in (8192, 8193, 20_000, 300_001):
+        x, y = rng.integers(-3, 4, (2, size)).astype(dtype)
+        for one, other in ((x, y), (x[::-1], y), (x[::-1], y[::-1]), (x[::3], y[::3]), (x[::-2], y[::2])):
+            assert f(one, other, 0) == np.dot(one, other)
+    if np.issubdtype(dtype, np.inexact):
+        x, y = (rng.normal(size=40_000).astype(dtype) for _ in range(2))
+        bits = set()
+        for threads in (1, 2, 7):
+            weft.set_num_threads(threads)
+            # Often enough that workers are awake at the end.
+            bits.add(np.asarray(f(x, y, 300)).tobytes())
+        assert len(bits) == 1

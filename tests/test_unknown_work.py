@@ -29,10 +29,10 @@ def seconds_of_workers():
     return total
 
 
+# spec: N6
 @pytest.mark.parametrize("before", [0, 10], ids=["at once", "after short ones"])
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs the system's count of a thread's time")
 def test_few_long_iterations_are_shared(before):
-    """N6: four iterations, each of seconds, use two threads, also if they were short the last times."""
+    """Four iterations, each of seconds, use two threads, also if they were short the last times."""
     weft.set_num_threads(2)
     f = function("None", NAMES, SUMS)
     out = np.zeros(4)
@@ -45,9 +45,10 @@ def test_few_long_iterations_are_shared(before):
     np.testing.assert_array_equal(out, [(np.arange(x.size) % (t + 2)).sum() for t in range(4)])
 
 
+# spec: N6
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_sizes_change(threads):
-    """N6: results do not depend on how long the same loop took before."""
+    """Results do not depend on how long the same loop took before."""
     weft.set_num_threads(threads)
     f = function("None", NAMES, SUMS)
     for n in (3, 3, 100_000, 5, 0, 20_000, 1, 300_000, 2):
@@ -58,10 +59,11 @@ def test_sizes_change(threads):
             np.testing.assert_array_equal(have, want)
 
 
+# spec: N6
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("n", [3, 50_000])
 def test_the_first_exception_is_raised(threads, n):
-    """N6: that of the lowest iteration, whether the others ran at once or not."""
+    """That of the lowest iteration, whether the others ran at once or not."""
     weft.set_num_threads(threads)
     raises = "\n    if t == first or t == last:\n        raise ValueError(f'{t}')"
     f = function("None", [*NAMES, "first", "last"], SUMS + raises)
@@ -73,8 +75,9 @@ def test_the_first_exception_is_raised(threads, n):
                 f(x, out, first, last)
 
 
+# spec: G3
 def test_the_report_says_so():
-    """G3: what decides is said."""
+    """What decides is said."""
     f = function("None", NAMES, SUMS)
     f(np.ones(3), np.zeros(2))
     assert "iterations on several threads, unless they took little the last time" in str(f.report())

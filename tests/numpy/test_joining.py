@@ -96,6 +96,8 @@ def test_histograms_of_many(threads, threads_kept):
     for expression in ("np.histogram(a, 100)", "np.histogram(a, 99, (-1, 2), weights=w)"):
         check(f"def f(a, w):\n    return {expression}\n", a, w)
     check("def f(a, w):\n    return np.histogram(a, 10, weights=w)\n", a[:65537], w[:65537] + 1j)
+    # So many bins that only two parts are counted at once.
+    check("def f(a):\n    return np.histogram(a, 400_000)\n", a[:300_000])
 
 
 # spec: N3

@@ -499,7 +499,7 @@ mod tests {
     /// On every kind of processor, the same small whole numbers.
     #[test]
     fn vectors_on_any_processor() {
-        for n in [0, 1, 3, 4, 7, 8, 31, 32, 33, 100] {
+        for n in [0, 1, 3, 4, 7, 8, 31, 32, 33, 100, SHORT, SHORT + 1, 40_001, 300_000] {
             let a: Vec<f32> = (0..n).map(|i| (i % 7) as f32 - 3.0).collect();
             let b: Vec<f32> = (0..n).map(|i| (i % 11) as f32 - 5.0).collect();
             let last = b.as_ptr().wrapping_add(n).wrapping_sub(1).cast::<u8>();

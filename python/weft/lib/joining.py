@@ -535,9 +535,11 @@ def check_edges(edges, bins):
 def in_equal_bins(x, edges, counts, weights, first, last):
     values = None if weights is None else prim.reshape(weights, (-1,))
     # NumPy adds up so many at a time: each part has counts of its own, and they are added up in order.
-    size, together = 65536, 16
+    size, bins = 65536, counts.shape[0]
     count = (x.shape[0] + size - 1) // size
-    parts = prim.zeros((min(count, together), counts.shape[0]), prim.dtype_of(counts))
+    # Few at once where there are many bins: what the parts have of their own should be small.
+    together = max(1, min(count, 16, 2**20 // bins))
+    parts = prim.zeros((together, bins), prim.dtype_of(counts))
     for begin in range(0, count, together):
         some = min(count - begin, together)
         for k in weft.prange(some):

@@ -320,8 +320,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         all
     }
 
-    /// Whether a region only moves elements from one place to another, or computes integers. Where elements are not neighbours, vectors of them are
-    /// put together and taken apart one by one, which LLVM takes for a gain.
+    /// Whether a region only moves elements from one place to another, or computes integers. Where elements are not neighbours,
+    /// vectors of them are put together and taken apart one by one, which LLVM takes for a gain.
     fn only_moves(&self, region: RegionId) -> bool {
         let mut moves = true;
         self.func.walk_region(region, &mut |id| {
