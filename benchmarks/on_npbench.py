@@ -2,6 +2,7 @@
 
     python benchmarks/on_npbench.py CHECKOUT                      # a checkout of spcl/npbench; preset S, every kernel
     python benchmarks/on_npbench.py CHECKOUT --only gemm,adi --numba --json npbench.json --table npbench.txt
+    python benchmarks/on_npbench.py CHECKOUT --framework          # for NPBench's own programs: run_benchmark.py -f weft
 
 Each kernel runs in a process of its own, which also checks the results as NPBench does (relative error of the norm).
 Times are medians; contenders take turns of a few calls. The first call of Weft, compiling included, comes after
@@ -37,6 +38,63 @@ IN_A_ROW = 5  # calls of a contender in a turn: NPBench, too, calls one again an
 LIMIT = 600  # seconds for a kernel
 
 
+def decorated(path: Path, name: str) -> Callable[..., Any]:
+    """The function `name` of a module in NumPy, with every function of the module decorated."""
+    import weft
+
+    # A second copy of the module: NumPy's has plain functions that call plain functions.
+    spec = importlib.util.spec_from_file_location(f"{path.stem.removesuffix('_numpy')}_weft", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for key, function in inspect.getmembers(module, inspect.isfunction):
+        if function.__module__ == module.__name__:
+            setattr(module, key, weft.njit(function))
+    return getattr(module, name)
+
+
+# What a checkout needs so that NPBench's own programs know Weft: what it is called, and a class that finds its kernels.
+ABOUT = {
+    "simple_name": "weft",
+    "full_name": "Weft",
+    "prefix": "weft",
+    "postfix": "numpy",  # there are no sources of our own
+    "class": "WeftFramework",
+    "arch": "cpu",
+}
+CLASS = """\
+# Written by Weft's {name} --framework.
+import sys
+
+import weft
+from npbench.infrastructure.framework import Framework
+
+sys.path.append({folder!r})
+from on_npbench import decorated
+
+__all__ = ["WeftFramework"]
+
+
+class WeftFramework(Framework):
+    def version(self):
+        return weft.__version__
+
+    def implementations(self, bench):
+        return [(decorated(path, bench.info["func_name"]), name) for path, name in self.impl_files(bench)]
+"""
+
+
+def add_framework(checkout: Path) -> None:
+    """Makes `-f weft` known to the programs of a checkout."""
+    this = Path(__file__).resolve()
+    (checkout / "framework_info" / "weft.json").write_text(json.dumps({"framework": ABOUT}, indent=4) + "\n")
+    package = checkout / "npbench" / "infrastructure"
+    (package / "weft_framework.py").write_text(CLASS.format(name=this.name, folder=str(this.parent)))
+    listed, line = package / "__init__.py", "from .weft_framework import *\n"
+    if line not in (text := listed.read_text()):
+        listed.write_text(f"{text.rstrip()}\n{line}")
+
+
 class Kernel:
     """What NPBench says about a kernel, and its data."""
 
@@ -63,20 +121,9 @@ class Kernel:
         return getattr(importlib.import_module(f"{self.module}_{postfix}"), self.info["func_name"])
 
     def weft(self) -> Callable[..., Any]:
-        """The NumPy source, every function of the module decorated."""
-        import weft
-
-        # A second copy of the module: NumPy's has plain functions that call plain functions.
         found = importlib.util.find_spec(f"{self.module}_numpy")
         assert found is not None and found.origin is not None
-        spec = importlib.util.spec_from_file_location(f"{self.module}_weft", found.origin)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            if function.__module__ == module.__name__:
-                setattr(module, name, weft.njit(function))
-        return getattr(module, self.info["func_name"])
+        return decorated(Path(found.origin), self.info["func_name"])
 
     def agrees(self, found: list[Any], wanted: list[Any]) -> bool:
         rtol, atol = self.info.get("rtol", 1e-5), self.info.get("atol", 1e-8)
@@ -214,8 +261,14 @@ def main() -> None:
     parser.add_argument("--numba", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--table", type=Path)
+    parser.add_argument("--framework", action="store_true", help="add Weft to NPBench's own frameworks, and end")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if not (arguments.checkout / "bench_info").is_dir():
+        parser.error(f"{arguments.checkout} is no checkout of NPBench: it has no folder bench_info")
+    if arguments.framework:
+        add_framework(arguments.checkout)
+        return
     if arguments.one:
         with contextlib.redirect_stdout(io.StringIO()):
             row = measure(Kernel(arguments.checkout, arguments.one, arguments.preset), arguments.numba)

@@ -126,6 +126,27 @@ def test_a_loop_that_appends_is_one_too():
     assert "list.room" in squares.inspect("fused")
 
 
+# spec: N2, N6
+def test_items_are_set_in_vectors():
+    """The address of the items is found once, not in every turn; and anew once the list has grown."""
+
+    @weft.njit
+    def doubled(x):
+        items = [2.0 * v for v in x]
+        items.append(-1.0)
+        items[0] = 5.0
+        more = [(v, v + 1.0) for v in items if v > 0.0]
+        return np.array(items), len(more), [i + 1.0 if i % 2 else x[i] for i in range(len(x))]
+
+    for n in (1, 5, 3000):
+        x = np.arange(float(n))
+        ours, theirs = doubled(x), doubled.py_func(x)
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        assert ours[1:] == theirs[1:]
+    notes = [note for line in doubled.report().lines for note in line.notes]
+    assert any(note.kind == "vector" and "items at a time" in note.text for note in notes)
+
+
 # spec: N2
 def test_a_variable_that_a_nested_function_sets():
     @weft.njit

@@ -115,3 +115,58 @@ def test_an_int_that_no_code_can_hold():
     with pytest.raises(OverflowError, match="`k` is an int outside the 64 bits"):
         f(1)
     assert f(1, 2) == 1
+
+
+# spec: N2
+def test_keywords_bind_as_in_cpython():
+    """After the first such call Weft binds by itself; what is wrong is still CPython's to say."""
+
+    def f(a, b, /, c, d=4, *, e, g=-1):
+        return a, b, c, d, e, g
+
+    compiled = weft.njit(f)
+    right = [
+        ((1, 2), {"c": 3, "e": 5}),
+        ((1, 2, 3), {"e": 5, "d": 6}),
+        ((1, 2, 3, 4), {"g": 7, "e": 5}),
+        ((1, 2), {"e": 5, "g": 7, "d": 6, "c": 3}),
+        ((1, 2), {"e": 5.5, "c": 3.5}),
+    ]
+    wrong = [
+        ((), {}),
+        ((1, 2), {"e": 5}),
+        ((1, 2, 3), {}),
+        ((1, 2, 3), {"c": 3, "e": 5}),
+        ((1, 2, 3, 4, 5), {"e": 5}),
+        ((1,), {"b": 2, "c": 3, "e": 5}),
+        ((1, 2, 3), {"e": 5, "z": 6}),
+    ]
+    for _ in range(3):
+        for given, named in right:
+            assert compiled(*given, **named) == f(*given, **named)
+        for given, named in wrong:
+            with pytest.raises(TypeError) as theirs:
+                f(*given, **named)
+            with pytest.raises(TypeError) as ours:
+                compiled(*given, **named)
+            assert str(ours.value) == str(theirs.value).replace(f.__qualname__, compiled.__qualname__)
+
+
+# spec: N2
+def test_keywords_that_are_made_when_running():
+    """Names that are equal and not the same object, and arrays among them."""
+    compiled = weft.njit(scaled)
+    for _ in range(3):
+        named = {"".join(["fac", "tor"]): 5, "".join(["x"]): X}
+        check(compiled(**named), scaled(**named))
+
+
+# spec: N2
+def test_defaults_that_are_no_numbers():
+    def f(x, y=None, *more):
+        return x if y is None else x + y, len(more)
+
+    compiled = weft.njit(f)
+    for given in ((1,), (1, 2), (1, 2, 3, 4), (1,)):
+        assert compiled(*given) == f(*given)
+    assert compiled(1, y=2) == compiled(x=1, y=2) == (3, 0)

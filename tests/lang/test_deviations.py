@@ -493,3 +493,19 @@ def test_v27_generators_inside_iterators():
     assert paired.py_func([1, 2, 3]) == [0, 1, -1, 2, -2]
     assert paired([1, 2, 3]) == [0, 1, 2, 3, -1, -2]
     assert one_by_one([1, 2, 3]) == one_by_one.py_func([1, 2, 3]) == [0, 1, -1, 2, -2, 3, -3]
+
+
+# spec: N6
+def test_v28_running_sums():
+    x = np.random.default_rng(2).random(3 * 4096)
+
+    @weft.njit
+    def sums(x):
+        return np.cumsum(x)
+
+    ours, theirs = sums(x), np.cumsum(x)
+    np.testing.assert_array_equal(ours[:4096], theirs[:4096])
+    part = np.cumsum(x[4096:8192])
+    np.testing.assert_array_equal(ours[4096:8192], theirs[4095] + part)
+    assert (ours != theirs).any()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13)

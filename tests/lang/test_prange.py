@@ -176,6 +176,8 @@ LEGAL = {
     "the best of none": "u, v = np.float64(0.0), 7\nfor i in prange(0):\n    if x[i] >= u:\n        u, v = x[i], i\nreturn u, v",
     "a function of the user's": "g = 0\nfor i in prange(n):\n    g = gcd(g, abs(int(k[i])) * 6)\nreturn g",
     "a function of the user's, of floats": "g = 0.0\nfor i in prange(n):\n    if x[i] > 0:\n        g = largest(g, x[i])\nreturn g",
+    "slices from a counter of a loop around": "for b in range(0, n - 7, 8):\n    for i in prange(4):\n        y[b + 2 * i : b + 2 * i + 2] = x[b + 2 * i : b + 2 * i + 2] + b",
+    "elements from counters of loops around": "for b in range(3):\n    for c in range(b + 1, 6):\n        for i in prange(4):\n            y[b * c + i] += x[c] + i",
     "as range": "return [i * i for i in range(5)], len(range(3)), sum(range(4))",
 }
 
@@ -197,6 +199,14 @@ def test_legal(title):
 
 # title: the body, and the lines (of the function, whose first is `def`) that the message must show.
 RACY = {
+    "slices from a counter that goes below 0": (
+        "for b in range(-8, n - 8, 8):\n    for i in prange(4):\n        y[b + 2 * i : b + 2 * i + 2] = x[0]",
+        [4],
+    ),
+    "slices that are longer than their step": (
+        "for b in range(0, n - 9, 8):\n    for i in prange(4):\n        y[b + 2 * i : b + 2 * i + 3] = x[b]",
+        [4],
+    ),
     "one element": ("for i in prange(n):\n    y[0] = x[i]", [3]),
     "the last element": ("for i in prange(n):\n    y[-1] = x[i]", [3]),
     "an element given": ("for i in prange(n):\n    y[m] = x[i]", [3]),

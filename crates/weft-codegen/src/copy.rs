@@ -83,7 +83,8 @@ pub(crate) unsafe extern "C" fn copy(ctx: *mut CallCtx, item: u64, rank: u64, wo
     };
     let row = inner.iter().map(|a| a.size).product::<usize>();
     let rows = (PART / row).clamp(1, outer.size);
-    let places = Places { far: is_far((outer.size * row * item) as u64) != 0, ..places };
+    let touched = 2 * outer.size * row * item;
+    let places = Places { far: is_far(touched as u64) != 0, ..places };
     let cost = u32::try_from(rows * row * item / PACE).unwrap_or(u32::MAX);
     each(ctx, outer.size.div_ceil(rows), cost, &|k| {
         let part = Axis { size: rows.min(outer.size - k * rows), ..outer };

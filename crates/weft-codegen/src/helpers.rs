@@ -20,6 +20,7 @@ pub(crate) fn address(name: &str) -> Option<u64> {
     Some(match name {
         "weft_copy" => crate::copy::copy as *const () as u64,
         "weft_reduce" => crate::reduce::reduce as *const () as u64,
+        "weft_scan" => crate::scan::scan as *const () as u64,
         "weft_count" => crate::masks::count as *const () as u64,
         "weft_compress" => crate::masks::compress as *const () as u64,
         "weft_matmul" => crate::matmul::matmul as *const () as u64,

@@ -45,6 +45,7 @@ mod native;
 mod numbers;
 pub mod ptx;
 mod reduce;
+mod scan;
 mod simd;
 mod spirv;
 mod stream;

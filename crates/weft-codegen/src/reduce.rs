@@ -11,7 +11,7 @@ pub(crate) fn fold_number(fold: Fold) -> u64 {
     FOLDS.iter().position(|&f| f == fold).unwrap_or(0) as u64
 }
 
-const FOLDS: [Fold; 8] =
+pub(crate) const FOLDS: [Fold; 8] =
     [Fold::Sum, Fold::Prod, Fold::Min, Fold::Max, Fold::Any, Fold::All, Fold::ArgMin, Fold::ArgMax];
 
 /// Whether there is a routine for this fold of elements of this dtype. Halves are computed as singles.
@@ -72,7 +72,7 @@ pub(crate) unsafe extern "C" fn reduce(fold: u64, dtype: u64, lines: *const u64)
 }
 
 /// An element.
-trait Item: Copy {
+pub(crate) trait Item: Copy {
     const ZERO: Self;
     /// The identity of addition: 0.0 would turn a sum of -0.0 into 0.0.
     const NEUTRAL: Self;
@@ -87,7 +87,7 @@ trait Item: Copy {
 }
 
 /// An element that is less or more than another.
-trait Ordered: Item + PartialOrd {
+pub(crate) trait Ordered: Item + PartialOrd {
     const LEAST: Self;
     const MOST: Self;
 }
@@ -144,7 +144,7 @@ floats!(f32, f64);
 /// Real and imaginary part.
 #[derive(Clone, Copy, PartialEq)]
 #[repr(C)]
-struct Complex<T>(T, T);
+pub(crate) struct Complex<T>(T, T);
 
 macro_rules! complexes {
     ($($t:ty),*) => {$(
@@ -182,19 +182,19 @@ macro_rules! complexes {
 complexes!(f32, f64);
 
 /// How two elements become one.
-trait Combine<T: Copy> {
+pub(crate) trait Combine<T: Copy> {
     const IDENTITY: T;
     /// The result of no elements.
     const EMPTY: T = Self::IDENTITY;
     fn fold(a: T, b: T) -> T;
 }
 
-struct Sum;
-struct Prod;
-struct Min;
-struct Max;
-struct Or;
-struct And;
+pub(crate) struct Sum;
+pub(crate) struct Prod;
+pub(crate) struct Min;
+pub(crate) struct Max;
+pub(crate) struct Or;
+pub(crate) struct And;
 
 impl<T: Item> Combine<T> for Sum {
     const IDENTITY: T = T::NEUTRAL;

@@ -603,6 +603,16 @@ impl<'m> Frame<'m> {
                 }
                 vec![]
             }
+            Op::MemScan { fold } => {
+                let (to, from) = (pointer(0)?, pointer(1)?);
+                let word = |i: usize| self.operand(id, i).and_then(Value::int);
+                let (n, step, size) = (word(2)?, word(3)?, to.dtype.size() as i64);
+                let mut get = |i: usize| from.memory.load(from.offset + i as i64 * step, from.dtype);
+                for (i, v) in crate::nt::scan_line(*fold, n as usize, &mut get)?.into_iter().enumerate() {
+                    to.memory.store(to.offset + i as i64 * size, v)?;
+                }
+                vec![]
+            }
             Op::MemCopy { rank } => {
                 let (to, from) = (pointer(0)?, pointer(1)?);
                 let words = (2..2 + 3 * *rank as usize).map(|i| self.operand(id, i).and_then(Value::int));

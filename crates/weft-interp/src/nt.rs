@@ -274,6 +274,15 @@ impl<'m> Frame<'m> {
                 let (a, ty) = (self.operand(id, 0)?.array()?, self.tensor_type(data.operands[0])?);
                 vec![Value::Array(self.reduce(id, a, ty, *fold, axes)?)]
             }
+            Op::NtScan { fold } => {
+                let a = self.operand(id, 0)?.array()?;
+                let to = Array::fresh(&a.shape, a.dtype, Layout::C);
+                let mut get = |i: usize| a.load(&[i as i64]);
+                for (i, v) in scan_line(*fold, a.shape[0] as usize, &mut get)?.into_iter().enumerate() {
+                    to.store(&[i as i64], v)?;
+                }
+                vec![Value::Array(to)]
+            }
             Op::NtDim { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.shape[*dim as usize])),
             Op::NtStride { dim } => one(Scalar::i64(self.operand(id, 0)?.array()?.strides[*dim as usize])),
             Op::NtOverlaps => {
@@ -344,6 +353,34 @@ pub(crate) fn sum_of_products(
         sum = binary(&plus, sum, binary(&times, a, b)?)?;
     }
     Ok(sum)
+}
+
+/// The running folds of `n` elements.
+pub(crate) fn scan_line(
+    fold: Fold,
+    n: usize,
+    get: &mut dyn FnMut(usize) -> Result<Scalar, Failure>,
+) -> Result<Vec<Scalar>, Failure> {
+    let op = match fold {
+        Fold::Sum => Op::Add,
+        Fold::Prod => Op::Mul,
+        Fold::Min => Op::Min,
+        Fold::Max => Op::Max,
+        Fold::Any => Op::Or,
+        _ => Op::And,
+    };
+    let mut all: Vec<Scalar> = vec![];
+    for first in (0..n).step_by(reduce::SCAN) {
+        let before = all.last().copied();
+        let mut so_far = None;
+        for i in first..n.min(first + reduce::SCAN) {
+            let v = get(i)?;
+            let v = so_far.map_or(Ok(v), |so_far| binary(&op, so_far, v))?;
+            so_far = Some(v);
+            all.push(before.map_or(Ok(v), |before| binary(&op, before, v))?);
+        }
+    }
+    Ok(all)
 }
 
 /// One reduction of `n` elements.

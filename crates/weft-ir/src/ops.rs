@@ -339,6 +339,8 @@ ops! {
     /// `nt.reduce` of the array that the region yields, which is C-ordered. What computes it stands in the region: it need not be
     /// stored as a whole.
     NtFold "nt.fold" { fold: Fold, axes: Vec<u32> }: 0 -> 1, regions 1, reads fresh;
+    /// The running folds of a vector: sums, products, least and greatest so far. The order is that of [`crate::reduce::SCAN`].
+    NtScan "nt.scan" { fold: Fold }: 1 -> 1, regions 0, reads fresh;
     /// Products of the matrices in the last two axes; the axes before those are the same in all three.
     NtMatmul "nt.matmul": 2 -> 1, regions 0, reads fresh;
     /// Writes the product of the matrices in operands 1 and 2 into operand 0, of which neither is a part, piece by piece, in any
@@ -469,6 +471,9 @@ ops! {
     /// elements are along the fastest axis if they are nearer to each other than the reductions, or if `m` is 1 in type (its bytes
     /// are 0). `pairs`: the elements are results of runs.
     MemReduce "mem.reduce" { fold: Fold, pairs: bool }: 7 -> 0, regions 0, reads writes;
+    /// `nt.scan`: operands are the results, which are neighbours, the elements, which may be the same, how many there are, and the
+    /// bytes from one element to the next.
+    MemScan "mem.scan" { fold: Fold }: 4 -> 0, regions 0, reads writes;
     /// So many bytes of memory that the region around has for itself, each time it runs, and that is gone after it.
     MemStack "mem.stack" { bytes: u32 }: 0 -> 1, regions 0, writes;
     /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written

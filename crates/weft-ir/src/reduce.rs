@@ -8,6 +8,9 @@
 pub const ROW: usize = 512;
 /// Rows of a block.
 pub const ROWS: usize = 32;
+/// Elements of a block of a scan. Blocks are scanned in order, each by itself; then the last of all elements before a block is
+/// folded with each of its own, so that a block goes on from the very number where the one before it ended.
+pub const SCAN: usize = 4096;
 /// Elements of a run along an axis that is not the fastest.
 pub const RUN: usize = 128;
 

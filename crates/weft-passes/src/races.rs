@@ -162,6 +162,8 @@ struct Check<'f> {
     outer_sizes: BTreeSet<u32>,
     bound: BTreeMap<Dim, ValueId>,
     accesses: Vec<Access>,
+    /// What is never negative beside sizes.
+    naturals: Vec<Symbol>,
     /// Where an array that may be any is read.
     read_anywhere: Option<Span>,
     /// Arrays that the loop only updates.
@@ -216,7 +218,7 @@ impl<'f> Check<'f> {
             .filter(|&s| !bound.contains_key(&Dim::Sym(s)))
             .collect();
         let (numbers, accesses) = (BTreeMap::new(), vec![]);
-        Some(Check {
+        let mut check = Check {
             f,
             defs,
             turns,
@@ -227,11 +229,33 @@ impl<'f> Check<'f> {
             numbers,
             outer_sizes,
             bound,
+            naturals: vec![],
             accesses,
             read_anywhere: None,
             accumulators: vec![],
             promised: BTreeSet::new(),
-        })
+        };
+        check.naturals = check.outer_counters();
+        Some(check)
+    }
+
+    /// Counters of other loops that begin at 0 or above and go up.
+    fn outer_counters(&mut self) -> Vec<Symbol> {
+        let mut loops = vec![];
+        self.f.walk(&mut |id| loops.extend(Some(self.f.op(id)).filter(|o| o.op == Op::ScfFor)));
+        let mut found = vec![];
+        for data in loops {
+            let counter = self.f.region(data.regions[0]).args[0];
+            if self.inside.contains(&counter) {
+                continue;
+            }
+            let (from, step) = (self.poly(data.operands[0]), self.poly(data.operands[2]));
+            let up = step.and_then(|p| p.as_constant()).is_some_and(|n| n > 0);
+            if up && from.is_some_and(|p| p.is_never_negative(&found)) {
+                found.push(Symbol::Value(counter));
+            }
+        }
+        found
     }
 
     /// Whether a proof needs indices that are not negative.
@@ -537,7 +561,7 @@ impl<'f> Check<'f> {
     /// Whether an index, of which this is the least over inner counters, is 0 or more in all iterations.
     fn is_never_negative(&mut self, exact: &Poly, least: &Poly) -> bool {
         // Where a counter runs from 0 to a value, that is positive.
-        let mut positive = vec![];
+        let mut positive = self.naturals.clone();
         for (&counter, &id) in &self.counters.clone() {
             let (from, to) = (self.poly(self.f.op(id).operands[0]), self.poly(self.f.op(id).operands[1]));
             let from_zero = from.and_then(|p| p.as_constant()).is_some_and(|n| n >= 0);

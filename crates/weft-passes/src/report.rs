@@ -140,6 +140,7 @@ pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
                 let routine = matches!(
                     op,
                     Op::MemReduce { .. }
+                        | Op::MemScan { .. }
                         | Op::MemCopy { .. }
                         | Op::MemMatmul
                         | Op::MemProduct
@@ -259,7 +260,7 @@ impl Fused<'_> {
                     goes_into = Some(data.span);
                 }
                 Op::NtCopy => self.copy(id, turns),
-                Op::NtAlloc { .. } | Op::NtMatmul | Op::NtCompress | Op::NtCholesky => {
+                Op::NtAlloc { .. } | Op::NtMatmul | Op::NtScan { .. } | Op::NtCompress | Op::NtCholesky => {
                     self.allocates(data.results[0], data.span, turns);
                 }
                 Op::NtReduce { .. } => self.reduce(id, turns),

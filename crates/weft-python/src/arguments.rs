@@ -15,6 +15,7 @@ use weft_ir::{DType, Weak};
 use weft_runtime::{Buffer, Queue};
 use weft_tensor::Node;
 
+use crate::binding::Binding;
 use crate::constants::Constant;
 use crate::function::Function;
 use crate::key::{Alike, Key, MAX_RANK, Word};
@@ -103,17 +104,46 @@ impl Arguments {
         objects: &[*mut ffi::PyObject],
         function: &Function,
     ) -> PyResult<()> {
+        let binding = function.binding(py)?;
         for (k, &object) in objects.iter().enumerate() {
-            match function.number_default(py, k, object)? {
-                Some(value) => {
-                    let number = function.constants.number_of(py, Constant::Number(value.clone()));
-                    self.key.push(Word::constant(number));
-                }
+            if !self.push_default(py, k, object, function, binding) {
                 // SAFETY: passed on to the caller.
-                None => unsafe { self.push(py, k, object, function, 0) }?,
+                unsafe { self.push(py, k, object, function, 0) }?;
             }
         }
         Ok(())
+    }
+
+    /// [`Arguments::read_plain`], of those that are not defaults.
+    ///
+    /// # Safety
+    /// As for [`Arguments::read`].
+    pub(crate) unsafe fn read_plain_omitted(
+        &mut self,
+        py: Python<'_>,
+        objects: &[*mut ffi::PyObject],
+        function: &Function,
+        binding: &Binding,
+    ) -> bool {
+        objects.iter().enumerate().all(|(k, &object)| {
+            // SAFETY: passed on to the caller.
+            self.push_default(py, k, object, function, binding) || unsafe { self.push_plain(k, object) }
+        })
+    }
+
+    /// Whether an argument is the number that its parameter has as default: then it is read, as a constant.
+    fn push_default(
+        &mut self,
+        py: Python<'_>,
+        k: usize,
+        object: *mut ffi::PyObject,
+        function: &Function,
+        binding: &Binding,
+    ) -> bool {
+        let Some(value) = binding.number_default(k, object) else { return false };
+        let number = function.constants.number_of(py, Constant::Number(value.clone()));
+        self.key.push(Word::constant(number));
+        true
     }
 
     /// Reads the arguments if all are plain: arrays and numbers of the host.

@@ -6,13 +6,13 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use smallvec::SmallVec;
 use weft_ir::Place;
 use weft_passes::infer::Door;
 
 use crate::arguments::Arguments;
 use crate::assumed::Calls;
 use crate::at_work::border;
+use crate::binding::Objects;
 use crate::compile::{Request, compile};
 use crate::function::Function;
 use crate::key::{Key, Word};
@@ -37,7 +37,7 @@ pub(crate) struct Dispatcher {
 const STAGES: [&str; 9] = ["py", "ntensor", "placed", "fused", "loops", "llvm", "asm", "ptx", "spirv"];
 
 /// The objects of a tuple, borrowed from it.
-pub(crate) fn pointers(args: &Bound<'_, PyTuple>) -> SmallVec<[*mut ffi::PyObject; 8]> {
+pub(crate) fn pointers(args: &Bound<'_, PyTuple>) -> Objects {
     // SAFETY: the index is in range; the reference is the tuple's.
     (0..args.len()).map(|i| unsafe { ffi::PyTuple_GetItem(args.as_ptr(), i as ffi::Py_ssize_t) }).collect()
 }
@@ -57,9 +57,8 @@ impl Dispatcher {
     pub(crate) fn call(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let args = self.function.bind(args, kwargs)?;
         let (py, objects) = (args.py(), pointers(&args));
-        let omitted = |(k, &object): (usize, &*mut ffi::PyObject)| {
-            self.function.number_default(py, k, object).is_ok_and(|default| default.is_some())
-        };
+        let binding = self.function.binding(py)?;
+        let omitted = |(k, &object): (usize, &*mut ffi::PyObject)| binding.number_default(k, object).is_some();
         // SAFETY: the tuple keeps the objects alive for the call.
         unsafe {
             match objects.iter().enumerate().any(omitted) {
@@ -138,24 +137,53 @@ impl Dispatcher {
         unsafe { run::run(py, function, made, call) }
     }
 
-    /// A call whose arguments are plain and whose specialisation is there; `None` for any other, which did nothing.
-    /// Drops no reference of Python's: CPython calls this without PyO3 knowing.
+    /// A call with one argument for each parameter, whose arguments are plain and whose specialisation is there; `None` for any
+    /// other, which did nothing. Drops no reference of Python's: CPython calls this without PyO3 knowing.
     ///
     /// # Safety
     /// As for [`Dispatcher::run`].
     #[inline]
     pub(crate) unsafe fn hit(&self, py: Python<'_>, objects: &[*mut ffi::PyObject]) -> Option<(Ran, &Specialisation)> {
-        let function = &self.function;
         let mut call = Arguments::default();
         // SAFETY: passed on to the caller.
-        if !unsafe { call.read_plain(objects) } || context::current(py).is_ok_and(|c| c.is_some()) {
+        unsafe { call.read_plain(objects).then(|| self.hit_read(py, &mut call))? }
+    }
+
+    /// [`Dispatcher::hit`] for a call with keywords or defaults.
+    ///
+    /// # Safety
+    /// As for [`Dispatcher::run`], and for [`crate::binding::Binding::arrange`].
+    pub(crate) unsafe fn hit_bound(
+        &self,
+        py: Python<'_>,
+        given: &[*mut ffi::PyObject],
+        values: *const *mut ffi::PyObject,
+        keywords: *mut ffi::PyObject,
+    ) -> Option<(Ran, &Specialisation)> {
+        let binding = self.function.known_binding(py)?;
+        let mut call = Arguments::default();
+        // SAFETY: passed on to the caller; what the binding holds it keeps.
+        unsafe {
+            let objects = binding.arrange(given, values, keywords)?;
+            let plain = call.read_plain_omitted(py, &objects, &self.function, binding);
+            plain.then(|| self.hit_read(py, &mut call))?
+        }
+    }
+
+    /// [`Dispatcher::hit`] after the arguments were read.
+    ///
+    /// # Safety
+    /// As for [`Dispatcher::run`].
+    #[inline]
+    unsafe fn hit_read(&self, py: Python<'_>, call: &mut Arguments) -> Option<(Ran, &Specialisation)> {
+        if context::current(py).is_ok_and(|c| c.is_some()) {
             return None;
         }
         call.key.extend([Word::context(0), call.alike.word(&call.slots)]);
-        let made = function.find(py, &call.key, Calls::Like(&call.slots));
+        let made = self.find(py, call);
         let made = made.filter(|made| made.native && made.guards.hidden.is_empty())?;
         // SAFETY: passed on to the caller.
-        Some((unsafe { run::run_on_host(py, function, made, &mut call) }, made))
+        Some((unsafe { run::run_on_host(py, &self.function, made, call) }, made))
     }
 
     fn compile_for_host(&self, py: Python<'_>, key: Key, calls: Calls<'_>) -> PyResult<&Specialisation> {

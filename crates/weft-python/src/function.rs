@@ -3,16 +3,15 @@
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use weft_ir::FastMath;
-use weft_ir::attr::Const;
 
 use crate::assumed::Calls;
-use crate::constants::{Constants, as_number};
+use crate::binding::Binding;
+use crate::constants::Constants;
 use crate::guards::Numbers;
 use crate::key::{Key, Word};
 use crate::specialisation::Specialisation;
@@ -49,20 +48,13 @@ pub(crate) struct Function {
     /// Arguments can be taken as they come when all are given by position.
     positional: bool,
     binder: PyOnceLock<Py<PyAny>>,
-    /// Defaults that are numbers, by parameter.
-    number_defaults: PyOnceLock<Vec<Option<NumberDefault>>>,
+    binding: PyOnceLock<Binding>,
     /// All that may be called again. Calls borrow them from here, so none goes while calls are under way.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
     /// Calls under way. Changed under the GIL alone.
     calls: AtomicUsize,
     /// The one used last; null at first.
     last: AtomicPtr<Specialisation>,
-}
-
-/// A parameter's default that is a number.
-struct NumberDefault {
-    object: Py<PyAny>,
-    value: Const,
 }
 
 impl Function {
@@ -94,7 +86,7 @@ impl Function {
             numbers: Numbers::default(),
             nogil,
             binder: PyOnceLock::new(),
-            number_defaults: PyOnceLock::new(),
+            binding: PyOnceLock::new(),
             specialisations: Mutex::default(),
             calls: AtomicUsize::new(0),
             last: AtomicPtr::default(),
@@ -125,24 +117,14 @@ impl Function {
         Ok(binder.bind(py).call(args, kwargs)?.cast_into::<PyTuple>()?)
     }
 
-    /// The number that an argument is, if it is its parameter's default.
-    pub(crate) fn number_default(
-        &self,
-        py: Python<'_>,
-        k: usize,
-        object: *mut ffi::PyObject,
-    ) -> PyResult<Option<&Const>> {
-        let defaults = self.number_defaults.get_or_try_init(py, || {
-            let given = py.import("weft._binding")?.getattr("defaults")?.call1((&self.py_func,))?;
-            let number = |name: &String| -> PyResult<Option<NumberDefault>> {
-                let given = given.cast::<PyDict>()?.get_item(name)?;
-                Ok(given.and_then(|object| {
-                    as_number(&object).map(|value| NumberDefault { object: object.unbind(), value })
-                }))
-            };
-            self.parameters.iter().map(number).collect::<PyResult<Vec<_>>>()
-        })?;
-        Ok(defaults[k].as_ref().filter(|default| default.object.as_ptr() == object).map(|default| &default.value))
+    /// How calls are bound.
+    pub(crate) fn binding(&self, py: Python<'_>) -> PyResult<&Binding> {
+        self.binding.get_or_try_init(py, || Binding::of(self.py_func.bind(py), &self.parameters))
+    }
+
+    /// [`Function::binding`] if a call needed it before.
+    pub(crate) fn known_binding(&self, py: Python<'_>) -> Option<&Binding> {
+        self.binding.get(py)
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Specialisation>>> {

@@ -14,6 +14,7 @@ mod arguments;
 mod array_device;
 mod assumed;
 mod at_work;
+mod binding;
 mod compile;
 mod constants;
 mod context;

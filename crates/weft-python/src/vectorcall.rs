@@ -84,13 +84,15 @@ pub(crate) unsafe extern "C" fn call(
         let _entered = dispatcher.function().enter();
         let plain = kwnames.is_null() && dispatcher.function().takes(count);
         let mut failure = None;
-        if plain {
-            match silent_border(|| dispatcher.hit(py, objects)) {
-                Some(Some((Ran::Returned(Ok(object)), _))) => return object.into_ptr(),
-                Some(Some((ran, made))) => failure = Some((ran, made)),
-                // Not a plain hit, or a panic, which happens again where it becomes an exception.
-                Some(None) | None => {}
-            }
+        let hit = silent_border(|| match plain {
+            true => dispatcher.hit(py, objects),
+            false => dispatcher.hit_bound(py, objects, args.wrapping_add(count), kwnames),
+        });
+        match hit {
+            Some(Some((Ran::Returned(Ok(object)), _))) => return object.into_ptr(),
+            Some(Some((ran, made))) => failure = Some((ran, made)),
+            // Not a plain hit, or a panic, which happens again where it becomes an exception.
+            Some(None) | None => {}
         }
         // PyO3 must know of the GIL wherever references may be dropped.
         Python::attach(|py| {

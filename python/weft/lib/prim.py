@@ -436,6 +436,11 @@ def matmul(x: Any, y: Any) -> Any:
     _only_compiled("matmul")
 
 
+def scan(fold: str, x: Any) -> Any:
+    """The running folds ("sum", "prod", "any", "all", "min", "max") of a vector."""
+    _only_compiled("scan")
+
+
 def dot(x: Any, y: Any) -> Any:
     """The sum of the products of two vectors of one dtype, whose sizes have been looked at."""
     _only_compiled("dot")

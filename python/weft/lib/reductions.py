@@ -306,16 +306,12 @@ def scanned(product, a, axis, dtype, out):
     """Running sums or products along an axis."""
     x = as_array(a)
     kind = chosen(x, wide(prim.dtype_of(x)), dtype, out)
-    if axis is None:
-        flat = prim.reshape(x, (-1,))
-        result = prim.empty(flat.shape, kind)
-        total = prim.as_dtype(1 if product else 0, kind)
-        for i in range(flat.shape[0]):
-            if product:
-                total = total * prim.as_dtype(flat[i], kind)
-            else:
-                total = total + prim.as_dtype(flat[i], kind)
-            result[i] = total
+    if axis is None or x.ndim == 1:
+        if axis is not None:
+            x = prim.swap(x, axis, 0)
+        flat = x if x.ndim == 1 else prim.reshape(x, (-1,))
+        fold = ("all" if product else "any") if prim.is_kind(kind, "b") else ("prod" if product else "sum")
+        result = prim.scan(fold, prim.as_dtype(flat, kind))
     else:
         y = prim.swap(prim.as_dtype(x, kind), axis, 0)
         result = prim.empty(x.shape, kind)

@@ -232,6 +232,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemDrop => self.count(data, offset_of!(RuntimeTable, drop_kept))?,
             Op::MemList { words, owners } => self.new_list(data, *words, owners)?,
             Op::MemReserve => self.reserve(data)?,
+            Op::MemScan { fold } => self.scan(data, *fold)?,
             Op::MemReduce { fold, pairs } => self.reduce(data, *fold, *pairs)?,
             Op::MemStack { bytes } => {
                 let buffer = self.b.stack(self.b.context.array(self.b.context.int(8), u64::from(*bytes)), 64);

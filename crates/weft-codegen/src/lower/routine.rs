@@ -48,6 +48,15 @@ impl Lowering<'_, '_> {
         self.routine(data, "weft_reduce", self.b.context.void(), &args).map(drop)
     }
 
+    /// `mem.scan`.
+    pub(crate) fn scan(&mut self, data: &OpData, fold: Fold) -> Result<()> {
+        let d = self.elements_of(data)?;
+        let words = self.words(&self.operands(data)?);
+        let args =
+            [self.context(data.span)?, self.b.i64(crate::reduce::fold_number(fold)), self.b.i64(d as u64), words];
+        self.routine(data, "weft_scan", self.b.context.void(), &args).map(drop)
+    }
+
     /// `mem.copy`.
     pub(crate) fn copy(&mut self, data: &OpData, rank: u32) -> Result<()> {
         let d = self.elements_of(data)?;

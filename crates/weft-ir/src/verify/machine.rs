@@ -198,6 +198,13 @@ impl Rule<'_> {
                 let words = self.data.operands[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "a number or step is no i64")
             }
+            Op::MemScan { .. } => {
+                let (to, _) = pointer(self.operand(0))?;
+                let (from, _) = pointer(self.operand(1))?;
+                self.ensure(10, to == from, "the results are not the elements'")?;
+                let words = self.data.operands[2..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words, "a number or step is no i64")
+            }
             Op::MemCopy { rank } => {
                 let (to, _) = pointer(self.operand(0))?;
                 let (from, _) = pointer(self.operand(1))?;

@@ -1,6 +1,7 @@
 //! Ring two: the types of each op's operands, results and regions, and bound symbols.
 
 use super::{Checked, VerifyError, broken, broken_func};
+use crate::attr::Fold;
 use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 use crate::ops::Op;
 use crate::site::Site;
@@ -458,6 +459,13 @@ impl<'f> Rule<'f> {
                 }
                 let from = self.tensor(14, self.operand(2))?;
                 self.ensure(14, from.rank() == 1 && from.dtype == to.dtype, "the values are no line of such elements")
+            }
+            NtScan { fold } => {
+                let from = self.tensor(14, self.operand(0))?;
+                let to = self.tensor(14, self.result(0))?;
+                let fits = from.rank() == 1 && from.dims == to.dims && from.dtype == to.dtype;
+                self.ensure(14, fits && to.layout == Layout::C, "the result is no vector of the operand's type")?;
+                self.ensure(14, !matches!(fold, Fold::ArgMin | Fold::ArgMax), "positions are not scanned")
             }
             NtReduce { axes, .. } => self.folded(self.tensor(14, self.operand(0))?, axes),
             NtFold { axes, .. } => {

@@ -44,6 +44,7 @@ impl Infer<'_> {
                 Err(e) => Err(e),
             },
             ("reduce", [Abs::Const(Const::Str(fold)), x, axis, keep]) => self.reduction(fold, x, axis, keep),
+            ("scan", [Abs::Const(Const::Str(fold)), x]) => self.scan(fold, x),
             ("count", [x, axis]) => self.reduced_count(x, axis),
             ("store_result", [Abs::Const(Const::Str(ufunc)), out, result]) => match self.as_tensor(out) {
                 Some(to) => self.assign_result(ufunc, to, result).map(|()| out.clone()),

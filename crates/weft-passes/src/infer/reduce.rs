@@ -52,6 +52,16 @@ impl Infer<'_> {
         }
     }
 
+    /// `prim.scan(fold, x)`: the running folds of a vector.
+    pub(super) fn scan(&mut self, fold: &str, x: &Abs) -> Result<Abs, Diagnostic> {
+        let (Some(fold), Some(t)) = (Fold::from_text(fold), self.as_tensor(x)) else {
+            return Err(self.internal("a scan of no array"));
+        };
+        let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
+        let result = Type::tensor(TensorType::fresh(ty.dims, ty.dtype, ty.place));
+        Ok(Abs::Value(self.emit(Op::NtScan { fold }, &[t], result)))
+    }
+
     /// All elements in one dimension, in the order of memory where that is C or Fortran.
     fn flat(&mut self, t: ValueId) -> Result<ValueId, Diagnostic> {
         let mut x = Abs::Value(t);

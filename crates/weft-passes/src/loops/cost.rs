@@ -61,7 +61,7 @@ pub fn is_unknown(f: &Func, block: RegionId) -> bool {
                 Op::ScfFor => !known(&data.operands[..2]),
                 Op::ParFor { .. } => !known(&data.operands),
                 Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemProduct | Op::MemDot => true,
-                Op::MemCholesky | Op::MemSolve => true,
+                Op::MemScan { .. } | Op::MemCholesky | Op::MemSolve => true,
                 _ => false,
             };
         });

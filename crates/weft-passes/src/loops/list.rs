@@ -83,6 +83,8 @@ impl Lower<'_> {
                 let (list, n) = (self.list(data.operands[0]), self.r.get(data.operands[1]));
                 self.r.b().effect(Op::MemReserve, &[list.header, n]);
                 self.set_len(list, n);
+                let items = self.header_word(list, ITEMS);
+                self.room = Some((data.operands[0], items));
             }
             _ => self.list_truncate(id),
         }
@@ -97,8 +99,9 @@ impl Lower<'_> {
 
     fn row_at(&mut self, list: ValueId, index: ValueId) -> Row {
         let count = self.item_types(list).iter().map(words).sum::<usize>() as i64;
+        let room = self.room.filter(|(has_room, _)| *has_room == list).map(|(_, items)| items);
         let list = self.list(list);
-        let address = self.header_word(list, ITEMS);
+        let address = room.unwrap_or_else(|| self.header_word(list, ITEMS));
         let mut b = self.r.b();
         let first = match count {
             1 => index,

@@ -14,7 +14,8 @@
 //!   size in its slot.
 //!
 //! Files: `array` (descriptors and offsets), `flow` (control flow), `elementwise`, `list`, `kernel` (user kernels), `outline`, `cost`, `split` (loops
-//! without checks), `small` (temporaries on the stack).
+//! without checks), `small` (temporaries on the stack),
+//! `written` (what the host writes, where there are copies on a device).
 
 mod array;
 mod copy;
@@ -31,9 +32,11 @@ mod matmul;
 mod outline;
 mod parts;
 mod reduce;
+mod scan;
 mod small;
 mod split;
 mod view;
+mod written;
 
 pub(crate) use split::{Tested, tested};
 
@@ -53,8 +56,9 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     // Sizes come from arguments, which may be views of little memory: what is allocated for them is checked.
     let too_big = m.sites.len() as u32;
     m.funcs.iter_mut().filter(|f| !f.kernel).for_each(split::run);
+    let offloads = m.funcs.iter().any(uses_a_device);
     for f in &m.funcs {
-        let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f, too_big)? };
+        let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f, too_big, offloads)? };
         canon::cse(&mut host);
         canon::dce(&mut host);
         let kernels = outline::run(&mut host);
@@ -84,9 +88,17 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     Ok(Module { stage: Stage::Loops, funcs, sites: m.sites, fast: m.fast })
 }
 
-fn lower_func(f: &Func, too_big: u32) -> Result<Func, Diagnostic> {
+/// Whether a part of a function runs on a device.
+fn uses_a_device(f: &Func) -> bool {
+    let mut found = false;
+    f.walk(&mut |op| found |= matches!(&f.op(op).op, Op::EnvRegion { at } if !at.is_host()));
+    found
+}
+
+fn lower_func(f: &Func, too_big: u32, offloads: bool) -> Result<Func, Diagnostic> {
     let mut l = Lower::new(f);
     l.too_big = too_big;
+    l.told = offloads.then(|| written::Told::new(f));
     l.params();
     l.block(f.body)?;
     Ok(l.r.dst)
@@ -122,12 +134,17 @@ struct Lower<'s> {
     cells: BTreeMap<ValueId, Vec<ValueId>>,
     /// What each old list has become.
     lists: BTreeMap<ValueId, list::List>,
+    /// The old list whose items are set next, by the blocks of a comprehension, and where they are: nothing moves them there, and
+    /// an address that is read in every turn keeps items out of vectors.
+    room: Option<(ValueId, ValueId)>,
     /// Masks by their old counts.
     counted: BTreeMap<ValueId, masks::Counted>,
     /// Whether what is written here shares memory with nothing that is read, but itself.
     writes_new: bool,
     /// How many loops of the user's the cursor is in.
     loops: u32,
+    /// What the runtime knows of the host's writes, where parts of the program run on a device.
+    told: Option<written::Told>,
 }
 
 fn space_of(place: &Place) -> Space {
@@ -154,9 +171,11 @@ impl<'s> Lower<'s> {
             allocated: BTreeSet::new(),
             cells: BTreeMap::new(),
             lists: BTreeMap::new(),
+            room: None,
             counted: BTreeMap::new(),
             writes_new: false,
             loops: 0,
+            told: None,
         }
     }
 
@@ -189,6 +208,7 @@ impl<'s> Lower<'s> {
     fn op(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         self.r.span = data.span;
+        self.tell_of_writes(id);
         match data.op {
             Op::NtElementwise => self.elementwise(id)?,
             Op::NtRefine { site } => self.refine(id, site),
@@ -201,6 +221,7 @@ impl<'s> Lower<'s> {
             Op::NtInto => self.into(id)?,
             Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
             Op::NtFold { fold, ref axes } => self.fold(id, fold, axes)?,
+            Op::NtScan { fold } => self.scan(id, fold)?,
             Op::NtCount => self.count(id)?,
             Op::NtCompress => self.compress(id)?,
             Op::NtPut => self.put(id)?,
@@ -270,6 +291,8 @@ impl<'s> Lower<'s> {
                 self.loops += repeats;
                 self.flow(id)?;
                 self.loops -= repeats;
+                self.forget_writes(id);
+                self.room = self.room.filter(|_| !matches!(op, Op::ParBlocks { .. }));
             }
             ref op if op.dialect() == "list" => self.list_op(id),
             Op::Const { .. } if *self.r.src.ty(data.results[0]) == Type::NONE => {}

@@ -1,0 +1,30 @@
+//! `nt.scan` → a call of the routine that folds a vector and keeps what came out at every step.
+
+use super::Lower;
+use crate::canon;
+use weft_diag::Diagnostic;
+use weft_ir::attr::Fold;
+use weft_ir::{Op, OpId};
+
+impl Lower<'_> {
+    /// The op. What was computed for it alone is scanned where it is.
+    pub fn scan(&mut self, id: OpId, fold: Fold) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let (operand, result) = (data.operands[0], data.results[0]);
+        let from = self.array(operand).clone();
+        if !self.place.is_host() {
+            let message = "running sums are not supported on a device yet";
+            return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
+        }
+        let Some(ty) = self.r.src.ty(result).as_tensor().cloned() else {
+            return Err(Diagnostic::internal(data.span, "no array is scanned"));
+        };
+        let made = canon::definitions(self.r.src)[operand.index()].map(|op| &self.r.src.op(op).op);
+        let alone = made == Some(&Op::NtElementwise) && self.r.src.use_counts()[operand.index()] == 1;
+        let to = if alone { from.clone() } else { self.alloc(&ty, &self.place.clone()) };
+        let words = [to.mem, from.mem, from.sizes[0], from.strides[0]];
+        self.r.b().effect(Op::MemScan { fold }, &words);
+        self.arrays.insert(result, to);
+        Ok(())
+    }
+}
