@@ -9,7 +9,7 @@ import pytest
 
 import numpy as np
 import weft
-from support import OTHER
+from support import OTHER, function
 
 
 @weft.njit
@@ -97,7 +97,7 @@ EXPECTED = {
     fused: 3 operations are one loop
     parallel: on several threads from 10000 items on, at about 2 ns each
     vector: N items at a time
-    memory: computed straight into its place: a temporary only where the arrays overlap
+    memory: computed straight into its place: no temporary
 3  |         u[1:-1] = v[1:-1]
     parallel: on several threads by blocks, where there is enough to do
     memory: copies its elements
@@ -425,3 +425,23 @@ def test_what_a_prange_trusts_and_what_it_accumulates():
     *_, trusted, accumulated = texts(f.report(), "parallel")
     assert trusted.startswith("taken not to store where another iteration does")
     assert accumulated.startswith("groups of iterations update copies of their own")
+
+
+# spec: G3
+def test_it_says_which_calls_it_is_for():
+    f = function("None", ["a", "b"], "a[2:6] = b[1:5] * 2")
+    room = np.arange(20.0)
+    f(room[:8], room[8:16])
+    first = f.report()
+    assert first.calls == (
+        "for calls in which no array that it writes shares memory with another argument, and slices lie inside their arrays"
+    )
+    assert str(first).splitlines()[0].endswith(f" on native:cpu:0, {first.calls}")
+    assert "a temporary" not in str(first).replace("no temporary", "")
+    f(room[:8], room[4:12])
+    second = f.report()
+    assert second.calls == first.calls.replace("for calls", "for all calls but those")
+    assert "a temporary only where the arrays overlap" in str(second)
+    g = function("None", ["a"], "a[:] = a * 2")
+    g(room)
+    assert g.report().calls == ""

@@ -66,9 +66,10 @@ class Report:
     follow those of the function itself, where there is something to say of them.
     """
 
-    def __init__(self, signature: str, device: str, lines: list[Line]) -> None:
+    def __init__(self, signature: str, device: str, calls: str, lines: list[Line]) -> None:
         self.signature = signature
         self.device = device
+        self.calls = calls  # which calls with this signature the code is for; empty: all
         self.lines = lines
 
     @classmethod
@@ -76,6 +77,7 @@ class Report:
         cls,
         signature: str,
         device: str,
+        calls: str,
         sources: list[tuple[str, str, int, str]],
         told: list[tuple[int, int, str, int, str]],
     ) -> Report:
@@ -91,7 +93,7 @@ class Report:
             shown = textwrap.dedent(text).rstrip().splitlines()
             for at, source_line in enumerate(shown, first):
                 lines.append(Line(function, file, at, source_line, tuple(notes.get(at, ()))))
-        return cls(signature, device, lines)
+        return cls(signature, device, calls, lines)
 
     @property
     def notes(self) -> list[Note]:
@@ -107,7 +109,8 @@ class Report:
         return found
 
     def _title(self) -> str:
-        return f"{self.lines[0].function if self.lines else ''}{self.signature} on {self.device}"
+        calls = f", {self.calls}" if self.calls else ""
+        return f"{self.lines[0].function if self.lines else ''}{self.signature} on {self.device}{calls}"
 
     def __str__(self) -> str:
         out = [self._title()]

@@ -265,6 +265,15 @@ impl<'m> Frame<'m> {
                 }
                 _ => return Err(Failure::fault("an nt.into yields no array")),
             },
+            Op::NtIntoAll => match self.region(data.regions[0], vec![])? {
+                Flow::Yield(values) => {
+                    for (k, value) in values.iter().enumerate() {
+                        crate::nt::copy(self.operand(id, k)?.array()?, value)?;
+                    }
+                    vec![]
+                }
+                _ => return Err(Failure::fault("an nt.into_all yields nothing")),
+            },
             Op::NtFold { fold, axes } => match self.region(data.regions[0], vec![])? {
                 Flow::Yield(values) if values.len() == 1 => {
                     let last = self.f.region(data.regions[0]).ops.last();

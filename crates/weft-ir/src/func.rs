@@ -106,6 +106,8 @@ pub struct Func {
     pub name: String,
     /// A kernel: its body runs once per work-item.
     pub kernel: bool,
+    /// No array parameter that the function writes shares memory with another: callers see to it.
+    pub apart: bool,
     /// Result types (empty at stage `py`).
     pub results: Vec<Type>,
     /// Body; its arguments are the parameters.
@@ -126,6 +128,7 @@ impl Func {
         Func {
             name: name.into(),
             kernel: false,
+            apart: false,
             results: vec![],
             body: RegionId(0),
             ops: vec![],

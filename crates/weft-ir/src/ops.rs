@@ -325,6 +325,9 @@ ops! {
     /// Writes the array that the region yields into operand 0, as `nt.copy` does. What computes that array stands in the region:
     /// its elements may be computed where they go. With operand 1, bools of the same sizes, only where these are true.
     NtInto "nt.into": (1+) -> 0, regions 1, reads writes;
+    /// Writes each of the arrays that the region yields into an operand of the same sizes, element by element, all in one loop: the
+    /// operands share no memory with each other, nor with what the region reads, which may be an operand itself.
+    NtIntoAll "nt.into_all": (1+) -> 0, regions 1, reads writes;
     /// How many elements of a C-ordered array of bools are true (i64).
     NtCount "nt.count": 1 -> 1, regions 0, reads;
     /// The elements of an array where a mask is true, one after the other: operands are the array, the mask (bools of the same

@@ -3,7 +3,7 @@
 //! ```text
 //! module := "weft" INT "stage" NAME fast? site* func*
 //! site   := "site" INT "=" NAME STRING
-//! func   := ("func" | "kernel") SYM "(" (VAL (":" type)?),* ")" ("->" type,+)? region
+//! func   := ("func" | "kernel") SYM "(" (VAL (":" type)?),* ")" ("->" type,+)? "apart"? region
 //! region := "{" ("^" "(" (VAL (":" type)?),* ")" ":")? op* "}"
 //! op     := (VAL,+ "=")? NAME "(" VAL,* ")" ("<{" (NAME "=" attr),* "}>")? region* (":" type,+)? ("@" INT ":" INT)?
 //! ```
@@ -54,7 +54,7 @@ impl Printer<'_> {
         for (i, t) in self.f.results.iter().enumerate() {
             let _ = write!(self.out, "{} {t}", if i == 0 { " ->" } else { "," });
         }
-        self.out.push_str(" {\n");
+        self.out.push_str(if self.f.apart { " apart {\n" } else { " {\n" });
         self.ops(self.f.body, 1);
         self.out.push_str("}\n");
     }

@@ -267,6 +267,7 @@ impl<'t> Reader<'t> {
                 f.results.push(self.ty()?);
             }
         }
+        f.apart = self.eat("apart");
         self.expect("{")?;
         self.ops(&mut f, RegionId(0), &mut names)?;
         f.symbols = highest_symbol(&f);

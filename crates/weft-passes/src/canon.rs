@@ -44,30 +44,37 @@ fn is_isolated(op: &Op) -> bool {
 
 // ---- loops -----------------------------------------------------------------------------------
 
-/// Values that every turn of a `scf.for` hands on as they came (`x += 1` of an array) are known from outside the loop.
+/// Values that every turn of a loop hands on as they came (`x += 1` of an array) are known from outside the loop.
 fn unchanged(f: &mut Func) {
     let mut loops = vec![];
-    f.walk(&mut |id| {
-        if f.op(id).op == Op::ScfFor && f.op(id).operands.len() > 3 {
-            loops.push(id);
-        }
+    f.walk(&mut |id| match f.op(id).op {
+        // A `scf.for` ends with what the last turn hands on, a `scf.loop` with what a break gives.
+        Op::ScfFor if f.op(id).operands.len() > 3 => loops.push((id, 3, 1)),
+        Op::ScfLoop if !f.op(id).operands.is_empty() => loops.push((id, 0, 0)),
+        _ => {}
     });
     let defs = definitions(f);
     let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
     // Sizes of the arrays that only the loop had names for, by what they are outside.
     let mut names: BTreeMap<Dim, Dim> = BTreeMap::new();
-    for id in loops {
+    for (id, first, first_arg) in loops {
         let region = f.op(id).regions[0];
+        let counts = f.op(id).op == Op::ScfFor;
         let mut leaves = false;
-        f.walk_region(region, &mut |op| leaves |= matches!(f.op(op).op, Op::Break { .. } | Op::Continue { .. }));
+        f.walk_region(region, &mut |op| match f.op(op).op {
+            Op::Break { .. } => leaves |= counts,
+            Op::Continue { .. } => leaves = true,
+            _ => {}
+        });
         let Some(&last) = f.region(region).ops.last() else { continue };
         if leaves || f.op(last).op != Op::Yield {
             continue;
         }
-        for k in (0..f.op(id).results.len()).rev() {
-            let (init, arg) = (f.op(id).operands[3 + k], f.region(region).args[1 + k]);
-            let result = f.op(id).results[k];
-            if f.op(last).operands[k] != arg || f.ty(init) != f.ty(arg) || f.ty(result) != f.ty(arg) {
+        for k in (0..f.op(id).operands.len() - first).rev() {
+            let (init, arg) = (f.op(id).operands[first + k], f.region(region).args[first_arg + k]);
+            let result = f.op(id).results.get(k).copied().filter(|_| counts);
+            let differs = |v: ValueId| f.ty(v) != f.ty(arg);
+            if f.op(last).operands[k] != arg || differs(init) || result.is_some_and(differs) {
                 continue;
             }
             if let Some(weaken) = defs[init.index()].map(|def| f.op(def)).filter(|o| o.op == Op::NtWeaken) {
@@ -75,11 +82,13 @@ fn unchanged(f: &mut Func) {
                 names.extend(pairs.filter(|(inside, outside)| inside != outside));
             }
             known.insert(arg, init);
-            known.insert(result, init);
-            f.ops[id.index()].operands.remove(3 + k);
-            f.ops[id.index()].results.remove(k);
+            f.ops[id.index()].operands.remove(first + k);
+            if let Some(result) = result {
+                known.insert(result, init);
+                f.ops[id.index()].results.remove(k);
+            }
             f.ops[last.index()].operands.remove(k);
-            f.regions[region.index()].args.remove(1 + k);
+            f.regions[region.index()].args.remove(first_arg + k);
         }
     }
     if known.is_empty() {

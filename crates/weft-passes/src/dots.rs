@@ -240,7 +240,7 @@ impl Inside {
                 if !data.op.effects().writes || matches!(data.op, Op::ShapeBind { .. }) {
                     return;
                 }
-                let Some(to) = races::written(data) else {
+                let Some(&to) = races::written(data).first() else {
                     fine = false;
                     return;
                 };

@@ -10,16 +10,16 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, comprehend, dots, forward, products, rows};
+use crate::{PassCx, blocks, canon, comprehend, dots, forward, products, rows, together};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
 use weft_ir::{Builder, Dim, Func, Layout, Module, Op, OpData, OpId, RegionId, Stage, TensorType, Type, ValueId};
 
 /// Most scalar ops in one body.
-const MAX_BODY: usize = 256;
+pub(crate) const MAX_BODY: usize = 256;
 /// Most arrays read and written by one op: what hardware prefetchers follow.
-const MAX_STREAMS: usize = 16;
+pub(crate) const MAX_STREAMS: usize = 16;
 /// Most scalar ops of what is computed of every element, where only some are written.
 const MAX_PUT: usize = 24;
 /// Most scalar ops of a producer that is recomputed rather than stored and loaded.
@@ -72,6 +72,8 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         // After blocks, which take out of loops what is the same in every turn.
         dots::run(f);
         comprehend::run(f);
+        // Last: all others know statements that write one array.
+        together::run(f);
     }
     m.stage = Stage::Fused;
     Ok(m)
@@ -98,16 +100,16 @@ pub(crate) fn each_op(
     }
 }
 
-fn is_elementwise(f: &Func, op: OpId) -> bool {
+pub(crate) fn is_elementwise(f: &Func, op: OpId) -> bool {
     f.op(op).op == Op::NtElementwise
 }
 
 /// Sizes of the iteration space.
-fn space(f: &Func, op: OpId) -> &[Dim] {
+pub(crate) fn space(f: &Func, op: OpId) -> &[Dim] {
     canon::dims(f, f.op(op).results[0])
 }
 
-fn body_size(f: &Func, op: OpId) -> usize {
+pub(crate) fn body_size(f: &Func, op: OpId) -> usize {
     let mut n = 0;
     f.op(op).regions.iter().for_each(|&r| f.walk_region(r, &mut |_| n += 1));
     n
@@ -359,7 +361,7 @@ fn build(f: &mut Func, members: &[OpId], uses: &[u32]) -> OpId {
 }
 
 /// Copies a body's ops to the end of another region; returns what it yields. `change` may replace an op.
-fn inline(
+pub(crate) fn inline(
     f: &mut Func,
     from: RegionId,
     to: RegionId,

@@ -37,6 +37,7 @@ mod rebuild;
 pub mod report;
 mod rows;
 mod sizes;
+mod together;
 
 use weft_ir::Place;
 

@@ -110,11 +110,12 @@ pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
 }
 
 /// The arrays that an op writes to, among its operands.
-pub(crate) fn written(data: &OpData) -> Option<ValueId> {
+pub(crate) fn written(data: &OpData) -> &[ValueId] {
     match data.op {
-        Op::NtStore { .. } => Some(data.operands[1]),
-        Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } | Op::NtProduct => Some(data.operands[0]),
-        _ => None,
+        Op::NtStore { .. } => &data.operands[1..2],
+        Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } | Op::NtProduct => &data.operands[..1],
+        Op::NtIntoAll => &data.operands,
+        _ => &[],
     }
 }
 
@@ -312,7 +313,7 @@ impl<'f> Check<'f> {
             let outer = |v: &ValueId| !self.inside.contains(v);
             let roots = data.operands.iter().filter(|&&v| self.f.ty(v).as_tensor().is_some());
             used.extend(roots.map(|&v| root(self.f, &self.defs, v)).filter(outer));
-            changed.extend(written(data).map(|v| root(self.f, &self.defs, v)).filter(outer));
+            changed.extend(written(data).iter().map(|&v| root(self.f, &self.defs, v)).filter(outer));
         });
         let mut pairs = vec![];
         for &w in &changed {
@@ -359,7 +360,7 @@ impl<'f> Check<'f> {
             }
             _ => {}
         }
-        let target = written(data);
+        let target = written(data).first().copied();
         // What is written later is only named.
         let touched = if data.op == Op::NtKeep { &data.operands[..1] } else { &data.operands[..] };
         for &v in touched {

@@ -21,6 +21,7 @@ impl<'s> Rebuild<'s> {
     pub fn new(src: &'s Func) -> Rebuild<'s> {
         let mut dst = Func::new(&src.name);
         dst.kernel = src.kernel;
+        dst.apart = src.apart;
         dst.symbols = src.symbols;
         let at = dst.body;
         Rebuild { src, dst, at, span: Span::NONE, map: vec![None; src.values.len()] }

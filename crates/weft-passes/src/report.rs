@@ -248,7 +248,7 @@ impl Fused<'_> {
             let mut goes_into = None;
             match &data.op {
                 Op::NtElementwise => self.elementwise(id, turns, into),
-                Op::NtInto => {
+                Op::NtInto | Op::NtIntoAll => {
                     if into.is_none() {
                         self.into(id);
                     }

@@ -155,8 +155,12 @@ fn typed(
     names.assumes = !matches!(request.calls, Calls::Any);
     if names.assumes {
         // What is refused may be so because of an assumption.
-        if let Ok(typed) = infer::run_with(py_func, params, request.door.clone(), names) {
-            assumed = Assumed::new(&typed.assumed, typed.module.entry());
+        if let Ok(mut typed) = infer::run_with(py_func, params, request.door.clone(), names) {
+            let written = written(typed.module.entry());
+            if let Some(entry) = typed.module.funcs.first_mut().filter(|_| typed.hidden.is_empty()) {
+                entry.apart = may_be_apart(entry, &written);
+            }
+            assumed = Assumed::new(&typed.assumed, typed.module.entry(), &written);
             if assumed.serves(request.calls) {
                 return Ok((typed, assumed));
             }
@@ -233,6 +237,13 @@ fn written(entry: &Func) -> Vec<bool> {
     let params = entry.params();
     let known = stored.iter().all(|v| fresh.contains(v) || params.contains(v));
     params.iter().map(|p| !known || stored.contains(p)).collect()
+}
+
+/// Whether something is gained where the arrays among the parameters share no memory: one is written, beside another.
+fn may_be_apart(entry: &Func, written: &[bool]) -> bool {
+    let is_array = |(p, _): &(&ValueId, &bool)| entry.ty(**p).as_tensor().is_some_and(|t| t.place.is_host());
+    let arrays = || entry.params().iter().zip(written).filter(is_array);
+    arrays().count() > 1 && arrays().any(|(_, written)| *written)
 }
 
 /// Types of lists that a module changes.

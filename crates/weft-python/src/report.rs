@@ -40,7 +40,8 @@ pub(crate) fn report(py: Python<'_>, function: &Function, index: Option<usize>) 
         })
         .collect();
     let class = py.import("weft._report")?.getattr("Report")?;
-    Ok(class.call_method1("_of", (made.signature(), given.device, sources, told))?.unbind())
+    let calls = made.assumed.in_words();
+    Ok(class.call_method1("_of", (made.signature(), given.device, calls, sources, told))?.unbind())
 }
 
 /// What the vectoriser did. Where it cannot be asked, there is nothing to tell.

@@ -294,6 +294,8 @@ impl<'f> Rule<'f> {
             Op::PyGenerator => vec![],
             // What fits the array written is a rule of the op.
             Op::NtInto | Op::NtFold { .. } => return self.ensure(1, found.len() == 1, "yields not one array"),
+            // Likewise.
+            Op::NtIntoAll => return Ok(()),
             Op::NtElementwise => results.iter().filter_map(|t| t.as_tensor()).map(|t| Type::Num(t.dtype)).collect(),
             _ => results.into_iter().cloned().collect(),
         };
@@ -417,6 +419,18 @@ impl<'f> Rule<'f> {
                 }
                 let from = self.tensor(14, self.operand(1))?;
                 self.ensure(14, from.dims == to.dims && from.dtype == to.dtype, "sizes or dtypes differ")
+            }
+            NtIntoAll => {
+                self.region_args(0, &[])?;
+                let last = self.f.region(self.data.regions[0]).ops.last();
+                let yielded = last.map(|&op| self.f.op(op).operands.to_vec()).unwrap_or_default();
+                self.ensure(14, yielded.len() == self.data.operands.len(), "not an array for each that is written")?;
+                for (k, &v) in yielded.iter().enumerate() {
+                    let (to, from) = (self.tensor(14, self.operand(k))?, self.tensor(14, self.f.ty(v))?);
+                    self.ensure(14, !to.readonly, "an array is read-only")?;
+                    self.ensure(14, from.dims == to.dims && from.dtype == to.dtype, "sizes or dtypes differ")?;
+                }
+                Ok(())
             }
             NtInto => {
                 let to = self.tensor(14, self.operand(0))?;

@@ -119,7 +119,7 @@ impl Infer<'_> {
             if data.op == Op::NtCount && data.operands[0] == mask {
                 return data.results[0];
             }
-            let others = races::written(data).is_some_and(|written| self.made_apart(mask, written));
+            let others = races::written(data).first().is_some_and(|&written| self.made_apart(mask, written));
             if self.out.effects(op).writes && !matches!(data.op, Op::ShapeBind { .. }) && !others {
                 break;
             }

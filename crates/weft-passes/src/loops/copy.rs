@@ -163,6 +163,14 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// `nt.into_all`: nothing that is still to be read can change.
+    pub fn into_all(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let to: Vec<Array> = data.operands.iter().map(|&v| self.array(v).clone()).collect();
+        let work = self.r.src.region(data.regions[0]).ops[0];
+        self.elementwise_into(work, &to, None)
+    }
+
     /// Lets an op read copies of the arrays that it reads again and again, where `to` shares their memory: they are smaller than
     /// what is written. Returns the arrays themselves.
     fn save_repeated(
@@ -311,10 +319,11 @@ impl Lower<'_> {
         Some(build.value(Op::And, &[below, above], Type::BOOL))
     }
 
-    /// Whether two arrays cannot share memory: they are of different memory, some of which this function allocated.
+    /// Whether two arrays, of which one is written, cannot share memory: they are of different memory, some of which this function
+    /// allocated, or of parameters that do not share any.
     fn apart(&self, a: &Array, b: &Array) -> bool {
         match (self.roots.get(&a.owner), self.roots.get(&b.owner)) {
-            (Some(a), Some(b)) => a != b && (self.allocated.contains(a) || self.allocated.contains(b)),
+            (Some(a), Some(b)) => a != b && (self.r.src.apart || self.allocated.contains(a) || self.allocated.contains(b)),
             _ => false,
         }
     }

@@ -43,19 +43,19 @@ impl Lower<'_> {
         let f = self.r.src;
         let data = f.op(id);
         let root = |v: ValueId| races::root(f, &told.defs, v);
-        if let Some(v) = races::written(data) {
-            if !told.before.iter().any(|(_, known)| known.contains(&root(v))) {
-                self.need_to_write(v);
-            }
+        let known = |v: ValueId| told.before.iter().any(|(_, known)| known.contains(&root(v)));
+        let news: Vec<ValueId> = races::written(data).iter().copied().filter(|&v| !known(v)).collect();
+        let repeats = matches!(data.op, Op::ScfFor | Op::ScfLoop);
+        if !news.is_empty() {
+            news.into_iter().for_each(|v| self.need_to_write(v));
             return;
         }
-        let repeats = matches!(data.op, Op::ScfFor | Op::ScfLoop);
         if !repeats || !told.before.is_empty() || !data.regions.iter().all(|&r| is_quiet(f, r)) {
             return;
         }
         let mut all = BTreeSet::new();
         for &r in &data.regions {
-            f.walk_region(r, &mut |op| all.extend(races::written(f.op(op)).map(root)));
+            f.walk_region(r, &mut |op| all.extend(races::written(f.op(op)).iter().map(|&v| root(v))));
         }
         // Others are made in the loop, or come out of a branch there.
         all.retain(|v| self.arrays.contains_key(v));

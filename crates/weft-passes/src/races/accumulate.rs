@@ -63,7 +63,7 @@ impl<'f> Finder<'f> {
                     users.entry(v).or_default().insert(id);
                 }
             }
-            all_written.extend(written(data).map(|v| root(f, defs, v)));
+            all_written.extend(written(data).iter().map(|&v| root(f, defs, v)));
         });
         Finder { f, defs, inside, users, written: all_written, bound }
     }
