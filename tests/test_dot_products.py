@@ -32,6 +32,12 @@ ONE_PRODUCT = {
     "more of the column, afterwards": (
         "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j])\n    m[0, j] = t\n    m[1, j] = t + 1"
     ),
+    "all of the column, afterwards": (
+        "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j]) % 7\n    m[:, j] -= u * t\n    out[j] = t"
+    ),
+    "a part of the row, afterwards": (
+        "v = m[0] * 2\nfor i in range(m.shape[0]):\n    t = np.dot(m[i], v) % 7\n    m[i, 2:9] = v[2:9] * t"
+    ),
     "a sum of them": "t = 0.0\nfor j in range(m.shape[1]):\n    t += np.dot(u, m[:, j]) * j\nout[0] = t",
     "two in a turn": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j]) - np.dot(s[3], m[:, j])",
     "leaves early": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])\n    if j == 20:\n        break",
@@ -41,6 +47,9 @@ ONE_PRODUCT = {
     ),
 }
 DOTS = {
+    "all of the column, before": "for j in range(m.shape[1]):\n    m[:, j] *= 2\n    out[j] = np.dot(u, m[:, j])",
+    "all of the next column": "for j in range(m.shape[1] - 1):\n    t = np.dot(u, m[:, j]) % 7\n    m[:, j + 1] -= u * t",
+    "from its column on": "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j]) % 7\n    m[2, j:] -= t",
     "before the dot, in its column": "for j in range(m.shape[1]):\n    m[1, j] = j\n    out[j] = np.dot(u, m[:, j])",
     "the next column": "for j in range(m.shape[1] - 1):\n    m[2, j + 1] = np.dot(u, m[:, j]) % 7",
     "another column": "for j in range(m.shape[1]):\n    m[2, 5] = np.dot(u, m[:, j])",

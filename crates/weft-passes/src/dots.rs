@@ -246,11 +246,14 @@ impl Inside {
                 };
                 // What a turn stores after its dot, in the row or column of its own.
                 let own = || {
-                    let index = data.operands.get(2 + along);
-                    to == moves.array
-                        && matches!(data.op, Op::NtStore { .. })
-                        && position > at
-                        && index.is_some_and(|&v| self.counts(f, defs, v))
+                    let (array, index) = match data.op {
+                        Op::NtStore { .. } => (to, data.operands.get(2 + along).copied()),
+                        _ => match self.view(f, defs, to) {
+                            Some(part) if part.axis != along as i32 => (part.array, part.walk.get(2 * along).copied()),
+                            _ => return false,
+                        },
+                    };
+                    array == moves.array && position > at && index.is_some_and(|v| self.counts(f, defs, v))
                 };
                 for (&read, mine) in [(&same.array, false), (&moves.array, own())] {
                     let (a, b) = (root(to), root(read));
