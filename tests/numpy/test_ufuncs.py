@@ -204,3 +204,23 @@ def test_what_numpy_does_not_define_raises(text, x):
         eval(text, {"np": np, "x": x})
     with pytest.raises(TypeError):
         f(x)
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_exponentials_of_any_complex_number(dtype):
+    """Zeros of both signs, what is not finite, and products that are not too large though an exponential is."""
+    parts = [0.0, 1.0, np.pi, 1e-310, 88.0, 88.5, 95.0, 709.0, 709.5, 712.0, 745.0, 1400.0, 1500.0, 1e22, np.inf, np.nan]
+    parts += [-part for part in parts]
+    with np.errstate(all="ignore"):
+        z = np.array([complex(a, b) for a in parts for b in parts]).astype(dtype)
+        ours, theirs = jitted(["np.exp(x)"], ["x"])(z)[0], np.exp(z)
+    for mine, other in ((ours.real, theirs.real), (ours.imag, theirs.imag)):
+        np.testing.assert_array_equal(np.isnan(mine), np.isnan(other))
+        known = ~np.isnan(other)
+        np.testing.assert_array_equal(np.signbit(mine[known]), np.signbit(other[known]))
+        np.testing.assert_array_equal(np.isinf(mine), np.isinf(other))
+    same(ours[np.isfinite(theirs)], theirs[np.isfinite(theirs)])
+    # An element's bits do not depend on where it stands.
+    for k in (0, 5, 100, 700):
+        assert jitted(["np.exp(x)"], ["x"])(z[k : k + 1])[0].tobytes() == ours[k : k + 1].tobytes()

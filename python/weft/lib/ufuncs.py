@@ -150,7 +150,26 @@ def cos(x):
 @overload(np.exp)
 @elementwise
 def exp(x):
+    if prim.kind(x) == "complex":
+        return complex_exp(x)
     return prim.exp(x)
+
+
+def complex_exp(z):
+    """In vectors, and of what is not finite as C's standard has it."""
+    re, im = prim.real(z), prim.imag(z)
+    # An exponential that is too large by itself is multiplied in two steps.
+    most = prim.cast_like(709.0 if prim.size(z) == 16 else 88.0, re)
+    large = prim.cast_like(8.218407461554972e307 if prim.size(z) == 16 else 1.6516362549940018e38, re)
+    far = (re > most) & (re < np.inf)
+    size = prim.exp(prim.select(far, re - most, re))
+    first = prim.select(far, large, 1)
+    real, imag = prim.cos(im) * first * size, prim.sin(im) * first * size
+    open_ended = (prim.absolute(re) == np.inf) & ~(prim.absolute(im) < np.inf)
+    return prim.complex(
+        prim.select(open_ended, prim.maximum(re, 0), real),
+        prim.select(im == 0, im, prim.select(open_ended & (re < 0), prim.copysign(prim.cast_like(0, im), im), imag)),
+    )
 
 
 @overload(np.log)
