@@ -181,3 +181,26 @@ def test_polar_coordinates_and_bases():
     numbers = [complex(x, y) for x in PARTS[:7] for y in PARTS[:4]]
     check("def f(a, b):\n    return cmath.isclose(a, b)\n", [(a, b) for a in numbers for b in numbers], cmath)
     check("def f(z):\n    return cmath.log(z, 2), cmath.phase(z)\n", [(z,) for z in numbers], cmath)
+
+
+# spec: N2
+def test_sine_and_cosine_of_one_number():
+    """One call gives both, and the bits are CPython's; an exception is that of the one which comes first."""
+
+    @weft.njit
+    def both(x):
+        return [math.cos(v) for v in x], [math.sin(v) for v in x], [math.sin(v) - math.cos(v) for v in x]
+
+    @weft.njit
+    def turned(x, y, angle):
+        c, s = math.cos(angle), math.sin(angle)
+        return x * c - y * s, x * s + y * c
+
+    rng = np.random.default_rng(7)
+    x = [*(rng.normal(size=2000) * 10.0 ** rng.uniform(-200, 200, 2000)).tolist(), 0.0, -0.0, 5e-324, math.nan, 1e308]
+    for ours, theirs in zip(both(x), both.py_func(x)):
+        assert np.array(ours).tobytes() == np.array(theirs).tobytes()
+    for angle in x:
+        assert np.array(turned(2.0, 3.0, angle)).tobytes() == np.array(turned.py_func(2.0, 3.0, angle)).tobytes()
+    with pytest.raises(ValueError, match="math domain error"):
+        turned(2.0, 3.0, math.inf)

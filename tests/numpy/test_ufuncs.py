@@ -224,3 +224,18 @@ def test_exponentials_of_any_complex_number(dtype):
     # An element's bits do not depend on where it stands.
     for k in (0, 5, 100, 700):
         assert jitted(["np.exp(x)"], ["x"])(z[k : k + 1])[0].tobytes() == ours[k : k + 1].tobytes()
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_third_and_fourth_powers(dtype):
+    """Products, within the documented rounding: of all sizes and signs, also where a square is no longer a number."""
+    rng = np.random.default_rng(6)
+    x = (rng.normal(size=4000) * 10.0 ** rng.uniform(-120, 120, 4000)).astype(dtype)
+    x[:9] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, -1e30, 1.0, np.finfo(dtype).tiny]
+    powers = ["x ** 3", "x ** 4", "x ** 3.0", "np.power(x, 4)", "x[3] ** 3", "x[4] ** 4"]
+    with np.errstate(all="ignore"):
+        ours, theirs = jitted(powers, ["x"])(x), [eval(text, {"np": np, "x": x}) for text in powers]
+    for mine, other in zip(ours, theirs):
+        same(mine, other, ulps=4)
+        np.testing.assert_array_equal(np.signbit(mine), np.signbit(other))

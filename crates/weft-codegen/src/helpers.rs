@@ -13,6 +13,7 @@ struct Complex<T> {
 unsafe extern "C" {
     fn cpow(a: Complex<f64>, b: Complex<f64>) -> Complex<f64>;
     fn cpowf(a: Complex<f32>, b: Complex<f32>) -> Complex<f32>;
+    fn sincos(x: f64, sin: *mut f64, cos: *mut f64);
 }
 
 /// The address of a helper.
@@ -29,6 +30,7 @@ pub(crate) fn address(name: &str) -> Option<u64> {
         "weft_is_far" => crate::stream::is_far as *const () as u64,
         "weft_stream" => crate::stream::stream as *const () as u64,
         "weft_streamed" => crate::stream::streamed as *const () as u64,
+        "weft_sincos" => sin_and_cos as *const () as u64,
         "weft_cpow" => power_c128 as *const () as u64,
         "weft_cpowf" => power_c64 as *const () as u64,
         // Where the processor has no instructions for halves.
@@ -46,6 +48,14 @@ pub(crate) fn dot_name(dtype: DType) -> String {
 fn dot(name: &str) -> Option<u64> {
     let dtype = DType::ALL.iter().find(|d| name.strip_prefix("weft_dot_") == Some(d.name()))?;
     Some(crate::matvec::dot(*dtype)? as *const () as u64)
+}
+
+/// Both in the time of one and a bit, with the bits of each.
+extern "C" fn sin_and_cos(x: f64) -> Complex<f64> {
+    let (mut sin, mut cos) = (0.0, 0.0);
+    // SAFETY: a function of libm that writes its two results.
+    unsafe { sincos(x, &raw mut sin, &raw mut cos) };
+    Complex { re: sin, im: cos }
 }
 
 /// A half travels in the low bits of a vector register, as a float does.

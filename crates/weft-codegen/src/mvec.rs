@@ -152,8 +152,13 @@ fn vector_routine(module: &Module, f: MathFn, bits: u32) -> (Value, Type) {
 
 /// Declares a function of `arity` values of one type that touches no memory and always returns.
 pub(crate) fn declare(module: &Module, name: &str, of: Type, arity: usize) -> (Value, Type) {
+    declare_as(module, name, of, &vec![of; arity])
+}
+
+/// Declares a function whose result depends on its arguments alone.
+pub(crate) fn declare_as(module: &Module, name: &str, result: Type, params: &[Type]) -> (Value, Type) {
     let context: &Context = module.context;
-    let ty = context.function(of, &vec![of; arity]);
+    let ty = context.function(result, params);
     if let Some(f) = module.find(name) {
         return (f, ty);
     }

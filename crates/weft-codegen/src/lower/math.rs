@@ -10,7 +10,7 @@ use crate::llvm::Value;
 use crate::llvm::builder::Opcode;
 use crate::llvm::module::Place;
 use crate::llvm::target::host_cpu;
-use crate::mvec::{c_name, declare};
+use crate::mvec::{c_name, declare, declare_as};
 use crate::{ptx, spirv};
 
 impl Lowering<'_, '_> {
@@ -60,10 +60,29 @@ impl Lowering<'_, '_> {
             return Err(self.unsupported(data, d));
         }
         let bits = types::bits(d);
+        if d == DType::F64 && self.wants_both(f, data) {
+            let (of, cx) = (self.b.context.float(64), self.b.context);
+            let (function, ty) = declare_as(self.unit.module, "weft_sincos", cx.structure(&[of, of]), &[of]);
+            // The other one makes the same call, and LLVM one of both.
+            let both = self.b.call(ty, function, args);
+            return Ok(self.b.field(both, u32::from(f == MathFn::Cos)));
+        }
         let (function, ty) = declare(self.unit.module, &c_name(f, bits), self.b.context.float(bits), args.len());
         // LLVM must not put another function in its place: `pow(x, 2)` is `x * x` only nearly.
         self.unit.module.attribute(function, Place::Function, "nobuiltin", 0);
         Ok(self.b.call(ty, function, args))
+    }
+
+    /// Whether the sine and the cosine of the value are wanted, of which one is `f`.
+    fn wants_both(&self, f: MathFn, data: &OpData) -> bool {
+        let other = match f {
+            MathFn::Sin => MathFn::Cos,
+            MathFn::Cos => MathFn::Sin,
+            _ => return false,
+        };
+        let op = Op::Math { function: other, exact: true };
+        let exact = matches!(data.op, Op::Math { exact: true, .. });
+        exact && self.func.ops.iter().any(|o| o.op == op && o.operands == data.operands)
     }
 
     /// Calls the target's routine for a function.
