@@ -48,7 +48,9 @@ ONE_PRODUCT = {
 }
 DOTS = {
     "all of the column, before": "for j in range(m.shape[1]):\n    m[:, j] *= 2\n    out[j] = np.dot(u, m[:, j])",
-    "all of the next column": "for j in range(m.shape[1] - 1):\n    t = np.dot(u, m[:, j]) % 7\n    m[:, j + 1] -= u * t",
+    "all of the next column": (
+        "for j in range(m.shape[1] - 1):\n    t = np.dot(u, m[:, j]) % 7\n    m[:, j + 1] -= u * t"
+    ),
     "from its column on": "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j]) % 7\n    m[2, j:] -= t",
     "before the dot, in its column": "for j in range(m.shape[1]):\n    m[1, j] = j\n    out[j] = np.dot(u, m[:, j])",
     "the next column": "for j in range(m.shape[1] - 1):\n    m[2, j + 1] = np.dot(u, m[:, j]) % 7",

@@ -9,7 +9,8 @@ import pytest
 
 import numpy as np
 import weft
-from support import OTHER, function
+from support import OTHER
+from support import function as jitted
 
 
 @weft.njit
@@ -429,12 +430,13 @@ def test_what_a_prange_trusts_and_what_it_accumulates():
 
 # spec: G3
 def test_it_says_which_calls_it_is_for():
-    f = function("None", ["a", "b"], "a[2:6] = b[1:5] * 2")
+    f = jitted("None", ["a", "b"], "a[2:6] = b[1:5] * 2")
     room = np.arange(20.0)
     f(room[:8], room[8:16])
     first = f.report()
     assert first.calls == (
-        "for calls in which no array that it writes shares memory with another argument, and slices lie inside their arrays"
+        "for calls in which no array that it writes shares memory with another argument, "
+        "and slices lie inside their arrays"
     )
     assert str(first).splitlines()[0].endswith(f" on native:cpu:0, {first.calls}")
     assert "a temporary" not in str(first).replace("no temporary", "")
@@ -442,6 +444,6 @@ def test_it_says_which_calls_it_is_for():
     second = f.report()
     assert second.calls == first.calls.replace("for calls", "for all calls but those")
     assert "a temporary only where the arrays overlap" in str(second)
-    g = function("None", ["a"], "a[:] = a * 2")
+    g = jitted("None", ["a"], "a[:] = a * 2")
     g(room)
     assert g.report().calls == ""

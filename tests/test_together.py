@@ -1,4 +1,4 @@
-"""Statements that write into arrays which are there, in one loop; and arrays that share memory, for which it must not be one."""
+"""Statements that write into arrays which are there, in one loop; and arrays that share memory, for which it is not."""
 
 import itertools
 
@@ -26,7 +26,7 @@ ONE_LOOP = {
     "where the same array is read and written": ("a[:] = a * s + x\nb[:] = b * s + a + x", 2),
 }
 
-# Not one loop: the second reads other elements of what the first writes, or the first would read what the second has written.
+# Not one loop: the second reads other elements of what the first writes, or the first would read what the second wrote.
 APART = {
     "a neighbour of what was written": "a[1:-1] = x[1:-1] * s\nb[1:-1] = a[2:] + x[1:-1]",
     "a neighbour of what is written next": "a[1:-1] = b[2:] * s + x[1:-1]\nb[1:-1] = x[1:-1] + s",

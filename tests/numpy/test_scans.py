@@ -1,4 +1,4 @@
-"""Running sums and products: NumPy's values, dtypes and exceptions; long ones in blocks, the same for any number of threads."""
+"""Running sums and products: NumPy's values, dtypes and exceptions; long ones in blocks, whatever the threads."""
 
 import pytest
 from test_basic_indexing import check, jit
@@ -91,7 +91,8 @@ def test_parameters():
     x = RNG.integers(-5, 5, 11).astype("i4")
     for expression in (
         "np.cumsum(a)", "a.cumsum()", "np.cumsum(a, 0)", "np.cumsum(a, axis=-1)", "np.cumsum(a, dtype=np.float32)",
-        "np.cumsum(a, dtype=np.int8)", "np.cumsum(a, dtype=bool)", "np.cumprod(a, dtype=bool)", "a.cumprod(dtype=np.complex64)",
+        "np.cumsum(a, dtype=np.int8)", "np.cumsum(a, dtype=bool)", "np.cumprod(a, dtype=bool)",
+        "a.cumprod(dtype=np.complex64)",
         "np.cumsum(a[:0])", "np.cumsum(a[3])", "np.cumsum(a.reshape(11, 1), axis=1)", "np.cumsum(3.5)",
     ):  # fmt: skip
         check(f"def f(a):\n    return {expression}\n", x)

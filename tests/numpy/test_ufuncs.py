@@ -210,7 +210,24 @@ def test_what_numpy_does_not_define_raises(text, x):
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_exponentials_of_any_complex_number(dtype):
     """Zeros of both signs, what is not finite, and products that are not too large though an exponential is."""
-    parts = [0.0, 1.0, np.pi, 1e-310, 88.0, 88.5, 95.0, 709.0, 709.5, 712.0, 745.0, 1400.0, 1500.0, 1e22, np.inf, np.nan]
+    parts = [
+        0.0,
+        1.0,
+        np.pi,
+        1e-310,
+        88.0,
+        88.5,
+        95.0,
+        709.0,
+        709.5,
+        712.0,
+        745.0,
+        1400.0,
+        1500.0,
+        1e22,
+        np.inf,
+        np.nan,
+    ]
     parts += [-part for part in parts]
     with np.errstate(all="ignore"):
         z = np.array([complex(a, b) for a in parts for b in parts]).astype(dtype)

@@ -1,4 +1,4 @@
-"""What the host writes while a device has a copy of it: the device sees it, and what it was given before is what it computes with."""
+"""What the host writes while a device has a copy of it: the device sees it, and not before it should."""
 
 import numpy as np
 import weft

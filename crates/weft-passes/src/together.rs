@@ -64,7 +64,8 @@ fn whole(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
     while let Some(data) = defs[v.index()].map(|op| f.op(op)) {
         let Op::NtView { axes } = &data.op else { break };
         let in_order = axes.iter().enumerate().all(|(k, &axis)| k as i32 == axis);
-        let from_start = data.operands[1..].chunks(2).all(|walk| walk.iter().map(|&v| number(v)).eq([Some(0), Some(1)]));
+        let from_start =
+            data.operands[1..].chunks(2).all(|walk| walk.iter().map(|&v| number(v)).eq([Some(0), Some(1)]));
         if !in_order || !from_start || canon::dims(f, v) != canon::dims(f, data.operands[0]) {
             break;
         }

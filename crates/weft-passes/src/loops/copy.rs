@@ -164,7 +164,7 @@ impl Lower<'_> {
     }
 
     /// `nt.into_all`: nothing that is still to be read can change.
-    pub fn into_all(&mut self, id: OpId) -> Result<(), Diagnostic> {
+    pub fn write_all(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let to: Vec<Array> = data.operands.iter().map(|&v| self.array(v).clone()).collect();
         let work = self.r.src.region(data.regions[0]).ops[0];
@@ -323,7 +323,9 @@ impl Lower<'_> {
     /// allocated, or of parameters that do not share any.
     fn apart(&self, a: &Array, b: &Array) -> bool {
         match (self.roots.get(&a.owner), self.roots.get(&b.owner)) {
-            (Some(a), Some(b)) => a != b && (self.r.src.apart || self.allocated.contains(a) || self.allocated.contains(b)),
+            (Some(a), Some(b)) => {
+                a != b && (self.r.src.apart || self.allocated.contains(a) || self.allocated.contains(b))
+            }
             _ => false,
         }
     }

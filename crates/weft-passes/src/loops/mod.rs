@@ -219,7 +219,7 @@ impl<'s> Lower<'s> {
             Op::NtAlloc { zero } => self.new_array(id, zero)?,
             Op::NtCopy => self.copy(id)?,
             Op::NtInto => self.into(id)?,
-            Op::NtIntoAll => self.into_all(id)?,
+            Op::NtIntoAll => self.write_all(id)?,
             Op::NtReduce { fold, ref axes } => self.reduce(id, fold, axes)?,
             Op::NtFold { fold, ref axes } => self.fold(id, fold, axes)?,
             Op::NtScan { fold } => self.scan(id, fold)?,
