@@ -983,6 +983,21 @@ def test_found_and_mended(name):
     assert outcome.kind == "same", f"{outcome.kind}: {outcome.detail}: {outcome.text}"
 
 
+# spec: N2, N9
+def test_an_int_that_is_too_large_behind_a_return():
+    """The last return of several is not one that every call takes: seed 410030667."""
+
+    @weft.njit
+    def f(x):
+        if x > 0.0:
+            return x, 1
+        return x, 9223372036854775808
+
+    assert f(1.0) == (1.0, 1)
+    with pytest.raises(OverflowError, match="Python int 9223372036854775808 does not fit in 64 bits"):
+        f(-1.0)
+
+
 # spec: N2
 def test_two_dtypes_do_not_meet():
     @weft.njit

@@ -93,6 +93,16 @@ impl Infer<'_> {
         done
     }
 
+    /// Writes all ways out of a function. Where there are several, none of them is the one that every call takes.
+    pub(super) fn settle_returns(&mut self, returns: &[Pending], form: &Ty) -> Result<(), Diagnostic> {
+        let several = u32::from(returns.len() > 1);
+        self.undecided += several;
+        let types = std::slice::from_ref(form);
+        let done = returns.iter().try_for_each(|exit| self.settle(exit, Leave::Return, 0, types));
+        self.undecided -= several;
+        done
+    }
+
     /// Forms that all exits fit, name by name, starting from `first`.
     pub(super) fn join_exits<'p>(
         &mut self,

@@ -260,9 +260,7 @@ impl Infer<'_> {
             let mut types: Vec<Type> = vec![];
             self.leaf_types(&form, &mut types);
             self.out.results = types;
-            for exit in &returns {
-                self.settle(exit, super::exits::Leave::Return, 0, std::slice::from_ref(&form))?;
-            }
+            self.settle_returns(&returns, &form)?;
         }
         let made = std::mem::replace(&mut self.out, outer);
         self.funcs.push(made);

@@ -523,9 +523,7 @@ impl<'r> Infer<'r> {
         let mut types = vec![];
         self.leaf_types(&form, &mut types);
         self.out.results = types;
-        for exit in &returns {
-            self.settle(exit, exits::Leave::Return, 0, std::slice::from_ref(&form))?;
-        }
+        self.settle_returns(&returns, &form)?;
         Ok(how)
     }
 
