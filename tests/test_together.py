@@ -170,3 +170,29 @@ def test_the_report_names_both_statements():
     f(*arguments())
     notes = [note.text for line in f.report().lines for note in line.notes]
     assert any("are one loop" in text for text in notes), notes
+
+
+# spec: N7
+def test_arguments_that_become_one_array_inside():
+    """What a call does not share, the function may: by a call of its own, or a name that is one of two."""
+
+    @weft.njit
+    def again(a, b, n):
+        if n == 0:
+            a[1:] = b[:-1] * 2
+            return 0
+        return again(b, b, n - 1) + 1
+
+    @weft.njit
+    def chosen(a, b, n):
+        c = a
+        if n > 0:
+            c = b
+        c[1:] = b[:-1] * 2
+        b[1:] = a[:-1] + c[1:]
+
+    for f in (again, chosen):
+        for n in (0, 1, 2):
+            ours, theirs = ([np.arange(1.0, 9.0), np.arange(11.0, 19.0)] for _ in range(2))
+            assert f(*ours, n) == f.py_func(*theirs, n)
+            np.testing.assert_array_equal(ours, theirs)

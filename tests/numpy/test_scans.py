@@ -94,6 +94,7 @@ def test_parameters():
         "np.cumsum(a, dtype=np.int8)", "np.cumsum(a, dtype=bool)", "np.cumprod(a, dtype=bool)",
         "a.cumprod(dtype=np.complex64)",
         "np.cumsum(a[:0])", "np.cumsum(a[3])", "np.cumsum(a.reshape(11, 1), axis=1)", "np.cumsum(3.5)",
+        "np.cumsum(a[3], axis=0)", "np.cumprod(a[3], -1)",
     ):  # fmt: skip
         check(f"def f(a):\n    return {expression}\n", x)
     out = np.zeros(11)
@@ -137,3 +138,36 @@ def test_what_is_computed_for_it_is_scanned_where_it_is():
     x, y = RNG.normal(size=(2, 2 * BLOCK))
     same(walk(x, y), in_blocks(x * y + 1, sums), ulps=0)
     assert walk.inspect("loops").count("mem.alloc") == 1
+
+
+# spec: A4, N7
+def test_what_was_computed_before_a_loop_is_there_for_every_turn():
+    """It is scanned where it is only if nobody can scan it again."""
+
+    @weft.njit
+    def turns(x):
+        y = x * 2
+        total = 0.0
+        for _ in range(3):
+            total += np.cumsum(y)[-1]
+        return total
+
+    @weft.njit
+    def while_turns(x):
+        y, k, total = x * 2, 0, 0.0
+        while k < 3:
+            if k != 1:
+                total += np.cumsum(y)[-1]
+            k += 1
+        return total
+
+    @weft.njit
+    def at_once(x):
+        y, ends = x * 2, np.zeros(40)
+        for i in weft.prange(40):
+            ends[i] = np.cumsum(y)[-1] + np.cumsum(x[i:] * 2)[0]
+        return ends
+
+    x = np.arange(50.0)
+    for f in (turns, while_turns, at_once):
+        same(f(x), f.py_func(x))

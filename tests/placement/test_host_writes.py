@@ -108,3 +108,19 @@ def test_a_function_that_calls_itself(device):
         return a + x, count
 
     check(f, np.ones(50), device=device)
+
+
+# spec: A8
+def test_arrays_of_turns_that_run_at_once(device):
+    def f(x):
+        a = x * 2
+        sums = [0.0 for _ in range(0)]
+        for v in x:
+            y = np.zeros(3)
+            y[1] = v
+            y[2:] = 5.0
+            sums.append(float(y.sum()))
+        x[0] = 9.0
+        return a + x, np.array(sums)
+
+    check(f, np.arange(3000.0), device=device)

@@ -380,11 +380,7 @@ impl<'f> Check<'f> {
     fn inside_root(&self, v: ValueId) -> bool {
         let root = root(self.f, &self.defs, v);
         let made = self.defs[root.index()].map(|id| &self.f.op(id).op);
-        let fresh = [Op::NtElementwise, Op::NtMatmul, Op::NtCompress, Op::NtCholesky, Op::NtSolve, Op::NtNull];
-        let is_fresh = made.is_some_and(|op| {
-            fresh.contains(op) || matches!(op, Op::NtAlloc { .. } | Op::NtReduce { .. } | Op::NtExpand { .. })
-        });
-        self.inside.contains(&root) && is_fresh
+        self.inside.contains(&root) && made.is_some_and(|op| op.effects().fresh || *op == Op::NtNull)
     }
 
     fn access(&mut self, data: &'f OpData, v: ValueId, writes: bool) -> Result<(), Diagnostic> {

@@ -306,6 +306,8 @@ def scanned(product, a, axis, dtype, out):
     """Running sums or products along an axis."""
     x = as_array(a)
     kind = chosen(x, wide(prim.dtype_of(x)), dtype, out)
+    if x.ndim == 0:
+        x = prim.reshape(x, (1,))
     if axis is None or x.ndim == 1:
         if axis is not None:
             x = prim.swap(x, axis, 0)

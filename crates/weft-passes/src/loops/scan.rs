@@ -4,6 +4,7 @@ use super::Lower;
 use crate::canon;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Fold;
+use weft_ir::func::RegionData;
 use weft_ir::{Op, OpId};
 
 impl Lower<'_> {
@@ -19,8 +20,12 @@ impl Lower<'_> {
         let Some(ty) = self.r.src.ty(result).as_tensor().cloned() else {
             return Err(Diagnostic::internal(data.span, "no array is scanned"));
         };
-        let made = canon::definitions(self.r.src)[operand.index()].map(|op| &self.r.src.op(op).op);
-        let alone = made == Some(&Op::NtElementwise) && self.r.src.use_counts()[operand.index()] == 1;
+        // In one region: what was computed before a loop is there for every turn of it.
+        let made = canon::definitions(self.r.src)[operand.index()].filter(|&op| {
+            let together = |region: &RegionData| region.ops.contains(&op) && region.ops.contains(&id);
+            self.r.src.op(op).op == Op::NtElementwise && self.r.src.regions.iter().any(together)
+        });
+        let alone = made.is_some() && self.r.src.use_counts()[operand.index()] == 1;
         let to = if alone { from.clone() } else { self.alloc(&ty, &self.place.clone()) };
         let words = [to.mem, from.mem, from.sizes[0], from.strides[0]];
         self.r.b().effect(Op::MemScan { fold }, &words);
