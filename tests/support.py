@@ -3,6 +3,7 @@
 `same(ours, theirs)` is the contract in one function: value (floats within documented rounding), type, dtype, shape.
 """
 
+import copy
 import linecache
 import math
 from typing import Any
@@ -106,3 +107,20 @@ def function(text, names, body=""):
     scope = {"np": np, "math": math, "prange": weft.prange}
     exec(compile(source, filename, "exec"), scope)
     return weft.njit(scope["f"])
+
+
+def outcome(f, given):
+    """What a call leaves in its arguments, or the exception."""
+    try:
+        f(*given)
+    except (IndexError, ValueError) as error:
+        return type(error), str(error), *given
+    return given
+
+
+def agree(f, given):
+    """A call leaves what the plain function leaves, or raises what it raises."""
+    have, want = outcome(f, copy.deepcopy(given)), outcome(f.py_func, copy.deepcopy(given))
+    assert len(have) == len(want)
+    for one, other in zip(have, want):
+        np.testing.assert_array_equal(one, other)

@@ -10,7 +10,7 @@ import pytest
 
 import numpy as np
 import weft
-from support import function
+from support import agree, function, outcome
 
 pytestmark = pytest.mark.usefixtures("threads_kept")
 
@@ -100,22 +100,6 @@ def arguments(shape, dtype=np.float64):
     if dtype == np.complex128:
         made = [(a + 1j * rng.integers(-3, 4, a.shape)).astype(dtype) for a in made]
     return made
-
-
-def outcome(f, given):
-    """What a call leaves in its arguments, or the exception."""
-    try:
-        f(*given)
-    except (IndexError, ValueError) as error:
-        return type(error), str(error), *given
-    return given
-
-
-def agree(f, given):
-    have, want = outcome(f, copy.deepcopy(given)), outcome(f.py_func, copy.deepcopy(given))
-    assert len(have) == len(want)
-    for one, other in zip(have, want):
-        np.testing.assert_array_equal(one, other)
 
 
 # spec: N7

@@ -39,7 +39,7 @@ pub fn run(f: &mut Func) {
     visit(f, f.body);
 }
 
-/// Sizes of slices that are the same in every turn of a loop around array statements, or dots, are found before it.
+/// Sizes of slices that are the same in every turn of a loop around array statements, dots or products are found before it.
 fn hoist(f: &mut Func, region: RegionId) {
     let mut at = 0;
     while at < f.region(region).ops.len() {
@@ -53,8 +53,9 @@ fn hoist(f: &mut Func, region: RegionId) {
             continue;
         }
         let body = f.op(id).regions[0];
-        let dots = || f.region(body).ops.iter().any(|&op| f.op(op).op == Op::NtDot);
-        if first_space(f, body).is_none() && !dots() {
+        let product = |op: &Op| matches!(op, Op::NtDot | Op::NtMatmul);
+        let products = || f.region(body).ops.iter().any(|&op| product(&f.op(op).op));
+        if first_space(f, body).is_none() && !products() {
             continue;
         }
         let mut inside: BTreeSet<ValueId> = f.region(body).args.iter().copied().collect();

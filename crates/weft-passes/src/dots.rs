@@ -5,14 +5,12 @@
 //! several threads. A turn then takes its number from the product. What decides that is known when the loop begins:
 //! arrays that may share memory and loops of few turns keep their dots. So do turns that may leave before it.
 
+use crate::canon;
 use crate::fuse::each_op;
-use crate::{canon, races};
+use crate::turn::{self, Inside, TURNS, Vector};
 use std::collections::BTreeSet;
-use weft_ir::attr::{CmpOp, Const};
+use weft_ir::attr::CmpOp;
 use weft_ir::{Builder, DType, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
-
-/// Turns from which a product is less work than dots.
-const TURNS: i64 = 16;
 
 /// The step.
 pub fn run(f: &mut Func) {
@@ -23,14 +21,6 @@ pub fn run(f: &mut Func) {
         f.region(turn).ops.iter().find(|&&op| f.op(op).op == Op::NtDot)?;
         Some(Found::new(f, id, turn)?.rewrite(f, region, at))
     });
-}
-
-/// A vector: an array, where it begins and by how much it goes on along each of the array's axes, and the one that it walks
-/// along. Nothing of that where it is the array itself.
-struct Vector {
-    array: ValueId,
-    walk: Vec<ValueId>,
-    axis: i32,
 }
 
 /// A dot of a loop that can be taken from a product.
@@ -51,9 +41,7 @@ struct Found {
 impl Found {
     fn new(f: &Func, id: OpId, turn: RegionId) -> Option<Found> {
         let defs = canon::definitions(f);
-        let by_one =
-            defs[f.op(id).operands[2].index()].is_some_and(|op| f.op(op).op == Op::Const { value: Const::Int(1) });
-        if !by_one {
+        if !turn::goes_by_one(f, &defs, id) {
             return None;
         }
         let inside = Inside::new(f, turn);
@@ -64,9 +52,7 @@ impl Found {
             if ty.dims != canon::dims(f, data.operands[1]) {
                 return None;
             }
-            // What a turn finds out before its dot may be why the dot can be done at all.
-            let before = f.region(turn).ops[..at].iter().map(|&op| f.effects(op));
-            if before.into_iter().any(|e| e.exits || e.may_raise) {
+            if !inside.reaches(f, at) {
                 return None;
             }
             // Vectors of a few known items are dotted in place.
@@ -160,114 +146,5 @@ impl Found {
         if let Some(at) = ops.iter().position(|&op| op == self.dot) {
             ops.splice(at..=at, own);
         }
-    }
-}
-
-/// What a turn of a loop makes.
-struct Inside {
-    turn: RegionId,
-    counter: ValueId,
-    values: BTreeSet<ValueId>,
-    sizes: BTreeSet<Dim>,
-}
-
-impl Inside {
-    fn new(f: &Func, turn: RegionId) -> Inside {
-        let args = &f.region(turn).args;
-        let mut inside =
-            Inside { turn, counter: args[0], values: args.iter().copied().collect(), sizes: BTreeSet::new() };
-        f.walk_region(turn, &mut |id| {
-            let data = f.op(id);
-            inside.values.extend(data.results.iter().copied());
-            inside.values.extend(data.regions.iter().flat_map(|&r| f.region(r).args.iter().copied()));
-            if let Op::ShapeBind { dim } = data.op {
-                inside.sizes.insert(dim);
-            }
-        });
-        inside
-    }
-
-    /// A view along one axis, made here of an array that was there before.
-    fn view(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> Option<Vector> {
-        let data = f.op(defs[v.index()]?);
-        let Op::NtView { axes } = &data.op else { return None };
-        let (&array, &[axis]) = (data.operands.first()?, &axes[..]) else { return None };
-        let before = !self.values.contains(&array);
-        (before && axis >= 0).then(|| Vector { array, walk: data.operands[1..].to_vec(), axis })
-    }
-
-    /// A vector that is the same in every turn.
-    fn unmoved(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> Option<Vector> {
-        if !self.values.contains(&v) {
-            return Some(Vector { array: v, walk: vec![], axis: 0 });
-        }
-        self.view(f, defs, v).filter(|found| found.walk.iter().all(|v| !self.values.contains(v)))
-    }
-
-    /// A vector that is one further along an axis in every turn: with that axis, and the index along it.
-    fn moved(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> Option<(Vector, usize, ValueId)> {
-        let found = self.view(f, defs, v)?;
-        let mut moving = found.walk.iter().enumerate().filter(|(_, v)| self.values.contains(v));
-        let ((at, &index), None) = (moving.next()?, moving.next()) else { return None };
-        let along = at / 2;
-        let one_by_one = at % 2 == 0 && along as i32 != found.axis && self.counts(f, defs, index);
-        one_by_one.then_some((found, along, index))
-    }
-
-    /// Whether a value is the loop's counter, as an index.
-    fn counts(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> bool {
-        let made = defs[v.index()].map(|id| f.op(id));
-        let cast = made.is_some_and(|o| o.op == Op::Cast && o.operands[0] == self.counter);
-        (v == self.counter || cast) && *f.ty(v) == Type::I64
-    }
-
-    /// Which arrays must not share memory if no turn is to write what the dot at a position reads in a later one.
-    /// `None`: one does, or it cannot be told.
-    fn apart(
-        &self,
-        f: &Func,
-        defs: &[Option<OpId>],
-        at: usize,
-        same: &Vector,
-        (moves, along): (&Vector, usize),
-    ) -> Option<BTreeSet<(ValueId, ValueId)>> {
-        let root = |v: ValueId| races::root(f, defs, v);
-        let fresh = |v: ValueId| defs[v.index()].is_some_and(|id| f.op(id).op.effects().fresh);
-        let (mut pairs, mut fine) = (BTreeSet::new(), true);
-        for (position, &outer) in f.region(self.turn).ops.iter().enumerate() {
-            let mut look = |id: OpId| {
-                let data = f.op(id);
-                if !data.op.effects().writes || matches!(data.op, Op::ShapeBind { .. }) {
-                    return;
-                }
-                let Some(&to) = races::written(data).first() else {
-                    fine = false;
-                    return;
-                };
-                // What a turn stores after its dot, in the row or column of its own.
-                let own = || {
-                    let (array, index) = match data.op {
-                        Op::NtStore { .. } => (to, data.operands.get(2 + along).copied()),
-                        _ => match self.view(f, defs, to) {
-                            Some(part) if part.axis != along as i32 => (part.array, part.walk.get(2 * along).copied()),
-                            _ => return false,
-                        },
-                    };
-                    array == moves.array && position > at && index.is_some_and(|v| self.counts(f, defs, v))
-                };
-                for (&read, mine) in [(&same.array, false), (&moves.array, own())] {
-                    let (a, b) = (root(to), root(read));
-                    if a == b {
-                        fine &= mine;
-                    } else if !fresh(a) && !fresh(b) {
-                        fine &= !self.values.contains(&a);
-                        pairs.insert((a.min(b), a.max(b)));
-                    }
-                }
-            };
-            look(outer);
-            f.op(outer).regions.iter().for_each(|&r| f.walk_region(r, &mut look));
-        }
-        fine.then_some(pairs)
     }
 }

@@ -28,6 +28,7 @@ mod idle;
 pub mod infer;
 pub mod loops;
 pub mod own;
+mod panels;
 pub mod pipeline;
 pub mod place;
 mod products;
@@ -38,6 +39,7 @@ pub mod report;
 mod rows;
 mod sizes;
 mod together;
+mod turn;
 
 use weft_ir::Place;
 
