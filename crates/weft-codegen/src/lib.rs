@@ -49,6 +49,7 @@ mod scan;
 mod simd;
 mod spirv;
 mod stream;
+mod substitute;
 mod vectors;
 
 pub use compile::{DeviceCode, DeviceTarget, HostCode, compile_host, compile_kernels, infos, inspect, load};

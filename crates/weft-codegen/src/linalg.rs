@@ -7,13 +7,14 @@
 use crate::abi::CallCtx;
 use crate::each::each;
 use crate::numbers::{Complex, Loop, Number, best};
+use crate::substitute::{Parted, Rows, Substitute};
 use gemm::{Parallelism, c64};
 use weft_ir::DType;
 
 /// Matrices up to this size are factored row by row.
 const SMALL: usize = 24;
-/// Triangles up to this size are solved row by row.
-const TRIANGLE: usize = 8;
+/// Systems up to this size are solved row by row: what is known of some columns stays in the nearest cache.
+const NEAR: usize = 128;
 /// Columns of a panel, in which pivots are looked for.
 const PANEL: usize = 32;
 /// Products of elements up to which a product is one tile.
@@ -22,22 +23,24 @@ const FEW: usize = 1 << 18;
 const TILE: usize = 192;
 /// Rows that are solved together, where they do not depend on each other.
 const ROWS: usize = 64;
+/// Right sides are solved in about so many stripes, of least and most so many columns.
+const STRIPES: usize = 4;
+const STRIPE: [usize; 2] = [32, 96];
+/// Products of elements in a nanosecond.
+const SPEED: usize = 8;
 /// Estimated nanoseconds of a tile.
 const COST: u32 = 20_000;
 
 /// What a field has beyond sums of products.
-trait Element: Number + Send + Sync + 'static {
+trait Element: Number + Parted + Send + Sync + 'static {
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    fn over(self, other: Self) -> Self;
     fn conjugate(self) -> Self;
     fn negative(self) -> Self;
     /// By which the largest pivot is found: the sum of the parts' absolute values.
     fn size(self) -> f64;
     /// The root of the real part, if that is positive.
     fn root(self) -> Option<Self>;
-    /// `1 / self` where that is a number, to multiply with instead of dividing.
-    fn reciprocal(self) -> Option<Self>;
     /// `c -= a b`, or with the conjugates of `b`. Steps count elements.
     ///
     /// # Safety
@@ -114,10 +117,6 @@ impl Element for f64 {
         self * other
     }
     #[inline(always)]
-    fn over(self, other: f64) -> f64 {
-        self / other
-    }
-    #[inline(always)]
     fn conjugate(self) -> f64 {
         self
     }
@@ -132,10 +131,6 @@ impl Element for f64 {
     #[inline(always)]
     fn root(self) -> Option<f64> {
         (self > 0.0).then(|| self.sqrt())
-    }
-    #[inline(always)]
-    fn reciprocal(self) -> Option<f64> {
-        None
     }
     unsafe fn subtract(size: [usize; 3], c: Part<f64>, a: Part<f64>, b: Part<f64>, _: bool) {
         // SAFETY: the caller's.
@@ -152,19 +147,6 @@ impl Element for Complex<f64> {
     fn times(self, other: Self) -> Self {
         Complex(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
     }
-    // Nothing is squared that might overflow.
-    #[inline(always)]
-    fn over(self, other: Self) -> Self {
-        if other.0.abs() >= other.1.abs() {
-            let ratio = other.1 / other.0;
-            let whole = other.0 + other.1 * ratio;
-            Complex((self.0 + self.1 * ratio) / whole, (self.1 - self.0 * ratio) / whole)
-        } else {
-            let ratio = other.0 / other.1;
-            let whole = other.0 * ratio + other.1;
-            Complex((self.0 * ratio + self.1) / whole, (self.1 * ratio - self.0) / whole)
-        }
-    }
     #[inline(always)]
     fn conjugate(self) -> Self {
         Complex(self.0, -self.1)
@@ -180,11 +162,6 @@ impl Element for Complex<f64> {
     #[inline(always)]
     fn root(self) -> Option<Self> {
         (self.0 > 0.0).then(|| Complex(self.0.sqrt(), 0.0))
-    }
-    #[inline(always)]
-    fn reciprocal(self) -> Option<Self> {
-        let one = Complex(1.0, 0.0).over(self);
-        (one.0.is_finite() && one.1.is_finite()).then_some(one)
     }
     unsafe fn subtract(size: [usize; 3], c: Part<Self>, a: Part<Self>, b: Part<Self>, conjugate: bool) {
         let cast = |p: Part<Self>| Part { data: p.data.cast::<c64>(), row: p.row, column: p.column };
@@ -315,7 +292,7 @@ impl<T: Element> Loop for SmallCholesky<T> {
                 let Some(root) = a.at(j, j).root() else { return false };
                 a.set(j, j, root);
                 for i in j + 1..n {
-                    let factor = a.at(i, j).over(root);
+                    let factor = a.at(i, j).divided(root);
                     a.set(i, j, factor);
                     column[i] = factor.conjugate();
                     subtract_line::<T, FUSED>(a.line(i, j + 1, i), factor, &column[j + 1..i]);
@@ -380,9 +357,9 @@ impl<T: Element> Loop for SmallRows<T> {
                     subtract_line::<T, FUSED>(column, l.at(j, k).conjugate(), other);
                 }
                 let divisor = l.at(j, j);
-                match divisor.reciprocal() {
+                match divisor.one_over() {
                     Some(factor) => column.iter_mut().for_each(|v| *v = v.times(factor)),
-                    None => column.iter_mut().for_each(|v| *v = v.over(divisor)),
+                    None => column.iter_mut().for_each(|v| *v = v.divided(divisor)),
                 }
             }
             for i in 0..rows {
@@ -398,8 +375,7 @@ impl<T: Element> Loop for SmallRows<T> {
 /// solution. Gives the sign of the exchanges of rows, or 0 where `a` is singular.
 unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>, columns: usize) -> i64 {
     let mut sign = 1;
-    for first in (0..n).step_by(PANEL) {
-        let end = (first + PANEL).min(n);
+    for (first, end) in panels(n) {
         // SAFETY: parts of the matrices.
         unsafe {
             let exchanged = best(Panel { a, n, first, end, b, columns });
@@ -408,30 +384,53 @@ unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>,
             }
             sign *= exchanged;
             let (width, rest) = (end - first, n - end);
-            let (corner, below) = (a.from(first, first), a.from(end, first));
             let right = a.from(first, end);
-            solve_lower(corner, width, right, rest);
-            subtract(ctx, [rest, rest, width], [a.from(end, end), below, right], false, false);
-            if columns > 1 {
-                solve_lower(corner, width, b.from(first, 0), columns);
-                subtract(ctx, [rest, columns, width], [b.from(end, 0), below, b.from(first, 0)], false, false);
-            }
+            substitute(a.from(first, first), width, right, rest, true, false);
+            subtract(ctx, [rest, rest, width], [a.from(end, end), a.from(end, first), right], false, false);
         }
     }
     if columns == 1 {
         best(Vector { a, n, b });
         return sign;
     }
-    for first in (0..n).step_by(PANEL).rev() {
-        let end = (first + PANEL).min(n);
-        // SAFETY: parts of the matrices.
-        unsafe {
-            solve_upper(a.from(first, first), end - first, b.from(first, 0), columns);
-            let factors = [b, a.from(0, first), b.from(first, 0)];
-            subtract(ctx, [first, columns, end - first], factors, false, false);
+    let width = columns.div_ceil(STRIPES).next_multiple_of(8).clamp(STRIPE[0], STRIPE[1]);
+    let stripe = |at: usize| {
+        let (first, last) = (at * width, columns.min((at + 1) * width));
+        // SAFETY: columns of the right sides, each in one stripe.
+        unsafe { solve_stripe(a, n, b.from(0, first), last - first) };
+    };
+    let cost = u32::try_from(n * n * width / SPEED).unwrap_or(u32::MAX);
+    each(ctx, columns.div_ceil(width), cost, &stripe);
+    sign
+}
+
+/// Where panels of columns begin and end.
+fn panels(n: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+    (0..n.div_ceil(PANEL)).map(move |at| (at * PANEL, n.min((at + 1) * PANEL)))
+}
+
+/// Turns right sides, whose rows have been exchanged, into solutions, with the factors of the matrix.
+unsafe fn solve_stripe<T: Element>(a: Part<T>, n: usize, b: Part<T>, columns: usize) {
+    // SAFETY: parts of the matrices.
+    unsafe {
+        if n <= NEAR {
+            return substitute(a, n, b, columns, true, true);
+        }
+        for (first, end) in panels(n) {
+            let mine = b.from(first, 0);
+            substitute(a.from(first, first), end - first, mine, columns, true, false);
+            if end < n {
+                T::subtract([n - end, columns, end - first], b.from(end, 0), a.from(end, first), mine, false);
+            }
+        }
+        for (first, end) in panels(n).rev() {
+            let mine = b.from(first, 0);
+            substitute(a.from(first, first), end - first, mine, columns, false, true);
+            if first > 0 {
+                T::subtract([first, columns, end - first], b, a.from(0, first), mine, false);
+            }
         }
     }
-    sign
 }
 
 /// Factors the columns `first..end` from the row `first` on, exchanging whole rows of `a` and `b`.
@@ -471,13 +470,13 @@ impl<T: Element> Loop for Panel<T> {
                     b.line(k, 0, columns).swap_with_slice(b.line(pivot, 0, columns));
                 }
                 let divisor = a.at(k, k);
-                let reciprocal = divisor.reciprocal();
+                let reciprocal = divisor.one_over();
                 let row = &*a.line(k, k + 1, end);
                 for i in k + 1..n {
                     let v = a.at(i, k);
                     let factor = match reciprocal {
                         Some(one_over) => v.times(one_over),
-                        None => v.over(divisor),
+                        None => v.divided(divisor),
                     };
                     a.set(i, k, factor);
                     subtract_line::<T, FUSED>(a.line(i, k + 1, end), factor, row);
@@ -488,71 +487,10 @@ impl<T: Element> Loop for Panel<T> {
     }
 }
 
-/// `b` becomes the `x` of `l x = b`, with ones on the diagonal of `l`.
-unsafe fn solve_lower<T: Element>(l: Part<T>, n: usize, b: Part<T>, columns: usize) {
-    if n <= TRIANGLE {
-        return best(SmallTriangle { a: l, n, b, columns, lower: true });
-    }
-    let (top, bottom) = (half(n), n - half(n));
-    // SAFETY: parts of the matrices.
-    unsafe {
-        solve_lower(l, top, b, columns);
-        if columns > 0 {
-            T::subtract([bottom, columns, top], b.from(top, 0), l.from(top, 0), b, false);
-        }
-        solve_lower(l.from(top, top), bottom, b.from(top, 0), columns);
-    }
-}
-
-/// `b` becomes the `x` of `u x = b`.
-unsafe fn solve_upper<T: Element>(u: Part<T>, n: usize, b: Part<T>, columns: usize) {
-    if n <= TRIANGLE {
-        return best(SmallTriangle { a: u, n, b, columns, lower: false });
-    }
-    let (top, bottom) = (half(n), n - half(n));
-    // SAFETY: parts of the matrices.
-    unsafe {
-        solve_upper(u.from(top, top), bottom, b.from(top, 0), columns);
-        if columns > 0 {
-            T::subtract([top, columns, bottom], b, u.from(0, top), b.from(top, 0), false);
-        }
-        solve_upper(u, top, b, columns);
-    }
-}
-
-struct SmallTriangle<T> {
-    a: Part<T>,
-    n: usize,
-    b: Part<T>,
-    columns: usize,
-    lower: bool,
-}
-
-impl<T: Element> Loop for SmallTriangle<T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) {
-        let SmallTriangle { a, n, b, columns, lower } = self;
-        for at in 0..n {
-            let i = if lower { at } else { n - 1 - at };
-            // SAFETY: elements and rows of the matrices; two rows are different ones.
-            unsafe {
-                let line = b.line(i, 0, columns);
-                for k in if lower { 0..i } else { i + 1..n } {
-                    subtract_line::<T, FUSED>(line, a.at(i, k), b.line(k, 0, columns));
-                }
-                if lower {
-                    continue;
-                }
-                let divisor = a.at(i, i);
-                match divisor.reciprocal() {
-                    Some(factor) => line.iter_mut().for_each(|v| *v = v.times(factor)),
-                    None => line.iter_mut().for_each(|v| *v = v.over(divisor)),
-                }
-            }
-        }
-    }
+/// `b` becomes the `x` of `l x = b`, with ones on the diagonal of the lower triangle, and then that of `u x = b`.
+unsafe fn substitute<T: Element>(a: Part<T>, n: usize, b: Part<T>, columns: usize, lower: bool, upper: bool) {
+    let rows = |p: Part<T>| Rows { data: p.data, step: p.row };
+    best(Substitute { a: rows(a), n, b: rows(b), columns, lower, upper });
 }
 
 /// The solution for one vector, whose elements are neighbours and have been exchanged.
@@ -577,7 +515,7 @@ impl<T: Element> Loop for Vector<T> {
             for i in (0..n).rev() {
                 let row = [a.from(i, i + 1).data.cast_const()];
                 let [known] = T::sums::<FUSED, WIDE, 1, 4>(n - 1 - i, &row, x.add(i + 1));
-                *x.add(i) = (*x.add(i)).minus(known).over(a.at(i, i));
+                *x.add(i) = (*x.add(i)).minus(known).divided(a.at(i, i));
             }
         }
     }

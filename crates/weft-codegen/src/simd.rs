@@ -21,6 +21,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn plus(self, other: Self) -> Self;
     /// `self + a * b`, lane by lane.
     unsafe fn plus_product(self, a: Self, b: Self) -> Self;
+    /// `self - a * b`, lane by lane.
+    unsafe fn minus_product(self, a: Self, b: Self) -> Self;
     /// Lanes 0 and 1 exchanged, and so on: real with imaginary parts.
     unsafe fn swapped(self) -> Self;
     /// The last lane first.
@@ -76,6 +78,10 @@ macro_rules! plain {
                 Four(std::array::from_fn(|k| self.0[k] + a.0[k] * b.0[k]))
             }
             #[inline(always)]
+            unsafe fn minus_product(self, a: Self, b: Self) -> Self {
+                Four(std::array::from_fn(|k| self.0[k] - a.0[k] * b.0[k]))
+            }
+            #[inline(always)]
             unsafe fn swapped(self) -> Self { Four(std::array::from_fn(|k| self.0[k ^ 1])) }
             #[inline(always)]
             unsafe fn reversed(self) -> Self { Four(std::array::from_fn(|k| self.0[3 - k])) }
@@ -108,7 +114,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     macro_rules! vectors {
-        ($($v:ident $t:ident $lanes:literal $zero:ident $load:ident $set:ident $store:ident $add:ident $fma:ident |$s:ident| $swap:expr, $reversed:expr;
+        ($($v:ident $t:ident $lanes:literal $zero:ident $load:ident $set:ident $store:ident $add:ident $fma:ident $fnma:ident |$s:ident| $swap:expr, $reversed:expr;
             |$from:ident, $count:ident| $part:expr; |$to:ident| $stored:expr; $halves:expr;)*) => {$(
             // SAFETY: of every call here: the caller's.
             impl Vector for $v {
@@ -133,6 +139,8 @@ mod x86 {
                 unsafe fn plus(self, other: Self) -> Self { unsafe { $add(self, other) } }
                 #[inline(always)]
                 unsafe fn plus_product(self, a: Self, b: Self) -> Self { unsafe { $fma(a, b, self) } }
+                #[inline(always)]
+                unsafe fn minus_product(self, a: Self, b: Self) -> Self { unsafe { $fnma(a, b, self) } }
                 #[inline(always)]
                 unsafe fn swapped(self) -> Self {
                     let $s = self;
@@ -190,19 +198,19 @@ mod x86 {
     static LOADED_SINGLES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
     vectors! {
-        __m512d f64 8 _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_add_pd _mm512_fmadd_pd |v| _mm512_permute_pd(v, 0x55),
+        __m512d f64 8 _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_add_pd _mm512_fmadd_pd _mm512_fnmadd_pd |v| _mm512_permute_pd(v, 0x55),
             _mm512_permutexvar_pd(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), v);
             |from, count| _mm512_maskz_loadu_pd(((1u32 << count) - 1) as u8, from);
             |to| _mm512_mask_storeu_pd(to, ((1u32 << count) - 1) as u8, v); sums_8d;
-        __m512 f32 16 _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_add_ps _mm512_fmadd_ps |v| _mm512_permute_ps(v, 0xb1),
+        __m512 f32 16 _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_add_ps _mm512_fmadd_ps _mm512_fnmadd_ps |v| _mm512_permute_ps(v, 0xb1),
             _mm512_permutexvar_ps(_mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), v);
             |from, count| _mm512_maskz_loadu_ps(((1u32 << count) - 1) as u16, from);
             |to| _mm512_mask_storeu_ps(to, ((1u32 << count) - 1) as u16, v); sums_16s;
-        __m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_add_pd _mm256_fmadd_pd |v| _mm256_permute_pd(v, 0x5),
+        __m256d f64 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_add_pd _mm256_fmadd_pd _mm256_fnmadd_pd |v| _mm256_permute_pd(v, 0x5),
             _mm256_permute4x64_pd(v, 0x1b);
             |from, count| _mm256_maskload_pd(from, _mm256_loadu_si256(LOADED.as_ptr().add(4 - count).cast()));
             |to| _mm256_maskstore_pd(to, _mm256_loadu_si256(LOADED.as_ptr().add(4 - count).cast()), v); sums_4d;
-        __m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_add_ps _mm256_fmadd_ps |v| _mm256_permute_ps(v, 0xb1),
+        __m256 f32 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_add_ps _mm256_fmadd_ps _mm256_fnmadd_ps |v| _mm256_permute_ps(v, 0xb1),
             _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
             |from, count| _mm256_maskload_ps(from, _mm256_loadu_si256(LOADED_SINGLES.as_ptr().add(8 - count).cast()));
             |to| _mm256_maskstore_ps(to, _mm256_loadu_si256(LOADED_SINGLES.as_ptr().add(8 - count).cast()), v); sums_8s;
