@@ -6,6 +6,7 @@ import pytest
 
 import numpy as np
 import weft
+from support import function, outcome
 
 
 def reversed_view(a, b):
@@ -51,11 +52,70 @@ def pairs(x):
 
 # spec: N7
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_what_is_written_was_read_before(function, dtype):
-    compiled = weft.njit(function)
+@pytest.mark.parametrize("plain", FUNCTIONS, ids=lambda f: f.__name__)
+def test_what_is_written_was_read_before(plain, dtype):
+    compiled = weft.njit(plain)
     for size, which in itertools.product([2, 6, 40], range(7)):
         want, have = [np.arange(1, size + 1).astype(dtype) for _ in range(2)]
-        function(*pairs(want)[which])
+        plain(*pairs(want)[which])
         compiled(*pairs(have)[which])
         np.testing.assert_array_equal(have, want, err_msg=f"{size} elements, pair {which}")
+
+
+# Vectors of `a`, a matrix, that are written in the turns of a loop while others, or their neighbours, are read.
+ROWS = {
+    "one ahead": "a[i, :-1] += a[i, 1:]",
+    "one behind": "a[i, 1:] += a[i, :-1]",
+    "on both sides": "a[i, 1:-1] = a[i, 2:] - a[i, :-2] + a[i, 1:-1]",
+    "ahead, and other rows": "a[i, 1:-1] += a[i - 1, :-2] + a[i, 2:] + a[i + 1, 1:-1]",
+    "two ahead, twice": "a[i, :-3] = a[i, 2:-1] * a[i, 3:]",
+    "ahead, by steps": "a[i, :-2:2] += a[i, 2::2]",
+    "ahead, from the end": "a[i, -2::-1] += a[i, :0:-1]",
+    "ahead, in the other direction": "a[i, :-1] += a[i, :0:-1]",
+    "ahead, down a column": "a[:-1, i] += a[1:, i]",
+    "behind, down a column": "a[1:, i] += a[:-1, i]",
+    "another column": "a[:, i] += a[:, i + 1] - a[:, i - 1]",
+    "a copy of the row before": "a[i] = a[i - 1]",
+    "a copy of the column before": "a[:, i] = a[:, i - 1]",
+    "the next row of a row": "a[i] += a[i + 1][::-1]",
+    "an index from the end": "a[i - 2] += a[i - 1]",
+    "the row itself, later": "a[i] = a[i + k]",
+    "the row of another name": "a[i] += b[i, 1:]",
+    "of another dtype": "a[i, :-1] += a[i, 1:].astype(np.float32)",
+    "a part of it": "a[i, 3:9] += a[i, 4:10] - 1",
+}
+
+
+# spec: N7
+@pytest.mark.parametrize("size", [3, 11, 40, 700])
+@pytest.mark.parametrize("name", ROWS)
+def test_vectors_of_one_array_in_a_loop(name, size):
+    """Elements that lie ahead are read before they are written, whatever memory that needs."""
+    f = function("None", ["a", "b", "k"], f"for i in range(1, len(a) - 1):\n    {ROWS[name]}")
+    for columns, copies in ((size, True), (size + 1, False)):
+        left = []
+        for run in (f, f.py_func):
+            whole = (np.arange(size * (columns + 1)) * 7 % 11 + 1.0).reshape(size, columns + 1)
+            # A C-ordered array of its own, or a part of a wider one, which the other name is.
+            a = whole[:, :columns].copy() if copies else whole[:, :columns]
+            with np.errstate(all="ignore"):
+                left.append([*map(np.asarray, outcome(run, [a, whole, 0]))])
+        for have, want in zip(*left, strict=True):
+            np.testing.assert_array_equal(have, want)
+
+
+# spec: N7, A4
+@pytest.mark.usefixtures("threads_kept")
+@pytest.mark.parametrize("size", [16_384, 16_386, 100_000])
+@pytest.mark.parametrize("shift", [-3, -1, 1, 2, 300])
+def test_long_vectors_that_lie_ahead_or_behind(size, shift):
+    """So many that threads would share them: the same numbers, with any number of threads."""
+    body = "for _ in range(n):\n    to += np.sqrt(read) * 0.5 - 1"
+    f = function("None", ["to", "read", "n"], body)
+    for threads in (1, 2, 7):
+        weft.set_num_threads(threads)
+        have, want = [np.arange(size + 400) % 97.0 + 1 for _ in range(2)]
+        for whole, run in ((have, f), (want, f.py_func)):
+            at = max(0, -shift)
+            run(whole[at : at + size], whole[at + shift : at + shift + size], 2)
+        np.testing.assert_array_equal(have, want)

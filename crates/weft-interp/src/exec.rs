@@ -289,7 +289,8 @@ impl<'m> Frame<'m> {
                 _ => return Err(Failure::fault("an env.region is left from inside")),
             },
             Op::ParFor { .. } | Op::SimtItems => {
-                let sizes = self.operands(&data.operands)?.iter().map(Value::int).collect::<Done<Vec<i64>>>()?;
+                let sizes = &data.operands[..self.f.region(data.regions[0]).args.len()];
+                let sizes = self.operands(sizes)?.iter().map(Value::int).collect::<Done<Vec<i64>>>()?;
                 let ty = self.f.ty(data.operands[0]).scalar_dtype().unwrap_or(DType::I64);
                 for index in indices(&sizes) {
                     let index = index.into_iter().map(|i| Value::Scalar(Scalar::Int(ty, i.into()))).collect();

@@ -520,7 +520,8 @@ ops! {
 
     // ---- par and simt: parallel loops (stage loops) -----------------------------------------
     /// Iterations in any order, at once, on the host: operands are sizes; region `^(i64 index…)`, row-major.
-    /// None touches memory another writes. `cost`: estimated nanoseconds of one iteration.
+    /// None touches memory another writes. `cost`: estimated nanoseconds of one iteration. One more operand is a bool: where it is
+    /// true, one thread runs them in ascending order, and an iteration may read what later ones write.
     ParFor "par.for" { cost: u32 }: (1+) -> 0, regions 1, pure;
     /// Blocks of the iterations of a `prange`, in any order, at once, on the host (every stage from `ntensor` on): operands are
     /// how many there are and the iterations in one (0: all stay on the caller's thread, in order); region `^(block)`, which has the type of the operands. None touches memory

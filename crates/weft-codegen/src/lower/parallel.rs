@@ -2,7 +2,8 @@
 //!
 //! One dimension: `lo..hi` are iterations. More: `lo..hi` run over the row-major product of all sizes but the last, and the
 //! last is a loop inside, the one to vectorise. A `par.for` inside another one (or in a kernel) is a plain loop nest. All
-//! memory accesses of the body carry the loop's access group: iterations are independent by the op's definition.
+//! memory accesses of the body carry the loop's access group: iterations are independent by the op's definition. Those that run in
+//! order may read what later ones write: also vectors are loaded before any of their lanes, or a later one, is stored.
 
 use std::mem::offset_of;
 
@@ -47,27 +48,28 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// `par.for`.
     pub(crate) fn parallel_loop(&mut self, data: &OpData, cost: u32) -> Result<()> {
         let region = data.regions[0];
-        if self.func.region(region).args.len() != data.operands.len() {
+        let Some((sizes, in_order)) = data.operands.split_at_checked(self.func.region(region).args.len()) else {
             return Err(malformed("`par.for` needs one index per size", data.span));
-        }
-        let few = self.constant_items(data).is_some_and(|n| n <= FEW);
+        };
+        let values: Vec<Value> = sizes.iter().map(|&v| self.value(v)).collect::<Result<_>>()?;
+        let few = self.constant_items(sizes).is_some_and(|n| n <= FEW);
         if few || !matches!(self.frame, Frame::Entry { .. }) {
-            let sizes = self.operands(data)?;
-            return self.loop_nest(region, &sizes, &mut vec![]);
+            return self.loop_nest(region, &values, &mut vec![]);
         }
-        let (chunk, env) = self.chunk(data, &data.operands)?;
-        let sizes = self.operands(data)?;
+        let (chunk, env) = self.chunk(data, sizes)?;
+        let in_order = in_order.first().map(|&v| self.value(v)).transpose()?;
+        let sizes = values;
         let (&inner, outer) = sizes.split_last().ok_or_else(|| malformed("`par.for` has no size", data.span))?;
         let (items, cost) = match outer {
             [] => (inner, self.b.i32(cost)),
             _ => (self.product(outer), self.row_cost(inner, cost)),
         };
-        self.run_chunks(offset_of!(RuntimeTable, par_for), [chunk, env, items, cost], data.span)
+        self.run_chunks(offset_of!(RuntimeTable, par_for), [chunk, env, items, cost], in_order, data.span)
     }
 
     /// The items of a `par.for`, if that is known.
-    fn constant_items(&self, data: &OpData) -> Option<i128> {
-        data.operands.iter().try_fold(1_i128, |n, &size| n.checked_mul(self.constant_operand(size)?))
+    fn constant_items(&self, sizes: &[ValueId]) -> Option<i128> {
+        sizes.iter().try_fold(1_i128, |n, &size| n.checked_mul(self.constant_operand(size)?))
     }
 
     /// `par.blocks`. Its accesses are in no group: what the iterations of one block write may depend on each other.
@@ -81,11 +83,17 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let (chunk, env) = self.chunk(data, &data.operands)?;
         let cost = self.row_cost(turns, cost);
-        self.run_chunks(offset_of!(RuntimeTable, par_blocks), [chunk, env, blocks, cost], data.span)
+        self.run_chunks(offset_of!(RuntimeTable, par_blocks), [chunk, env, blocks, cost], None, data.span)
     }
 
-    /// Runs a chunk function over all items: here if there is little to do, else by an entry of the runtime.
-    fn run_chunks(&self, entry: usize, [chunk, env, items, cost]: [Value; 4], span: Span) -> Result<()> {
+    /// Runs a chunk function over all items: here if there is little to do or their order counts, else by an entry of the runtime.
+    fn run_chunks(
+        &self,
+        entry: usize,
+        [chunk, env, items, cost]: [Value; 4],
+        in_order: Option<Value>,
+        span: Span,
+    ) -> Result<()> {
         let (b, cx) = (&self.b, self.b.context);
         let ctx = self.context(span)?;
         let alone = b.load(cx.int(64), b.bytes_past(ctx, offset_of!(CallCtx, alone) as u64), 8);
@@ -93,6 +101,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let few = b.icmp(IntIs::LLVMIntULT, items, b.i64(1 << 16));
         let work = b.op(Opcode::LLVMMul, items, b.cast(Opcode::LLVMZExt, cost, cx.int(64)));
         let little = b.op(Opcode::LLVMAnd, few, b.icmp(IntIs::LLVMIntULT, work, alone));
+        let little = in_order.map_or(little, |in_order| b.op(Opcode::LLVMOr, little, in_order));
         let f = b.function();
         let (here, shared, next) = (b.block(f, c"here"), b.block(f, c"shared"), b.block(f, c"done"));
         b.branch(little, here, shared);

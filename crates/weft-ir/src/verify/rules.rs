@@ -232,8 +232,10 @@ impl<'f> Rule<'f> {
             }
             op if op.dialect() == "mem" => self.mem(),
             ParFor { .. } => {
-                self.ensure(5, ins.iter().all(|&v| *self.f.ty(v) == Type::I64), "the sizes are not all i64")?;
-                self.region_args(0, &self.types(ins))
+                let in_order = ins.len() > 1 && ins.last().is_some_and(|&v| *self.f.ty(v) == Type::BOOL);
+                let sizes = &ins[..ins.len() - usize::from(in_order)];
+                self.ensure(5, sizes.iter().all(|&v| *self.f.ty(v) == Type::I64), "the sizes are not all i64")?;
+                self.region_args(0, &self.types(sizes))
             }
             ParBlocks { .. } => {
                 let index = self.operand(0);

@@ -17,6 +17,9 @@ use weft_ir::{DType, Dim, Layout, Op, OpId, TensorType, Type, ValueId};
 /// Elements that are written in place, if they are known to be no more.
 const FEW: u64 = 32;
 
+/// Elements that one thread goes through in order, where that saves an array of their own.
+const IN_ORDER: i64 = 1 << 14;
+
 /// What is written.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
@@ -69,7 +72,10 @@ impl Lower<'_> {
             let v = self.element(data.operands[1], to.ty.dtype);
             return self.fill_array(&to, v);
         };
-        let from = self.read_first(&to, &from)?;
+        let from = match self.other_row(data.operands[0], data.operands[1]) {
+            true => from,
+            false => self.read_first(&to, &from)?,
+        };
         self.copy_array(&to, &from)
     }
 
@@ -115,9 +121,21 @@ impl Lower<'_> {
             self.arrays.insert(v, copy);
             saved.insert(v, column);
         }
-        for Read { from, as_is } in self.read_by(work, &to, &saved) {
+        let mut in_order: Option<ValueId> = None;
+        for Read { from, as_is } in self.read_by(work, data.operands[0], &saved) {
             let meets = if as_is { self.meets(&to, &from) } else { self.share_memory(&to, &from) };
-            detour = meets.map(|meets| self.either(detour, meets)).or(detour);
+            let Some(mut meets) = meets else { continue };
+            if as_is
+                && columns.is_empty()
+                && let Some(ahead) = self.is_ahead(&to, &from)
+            {
+                let mut b = self.r.b();
+                let now = b.value(Op::And, &[meets, ahead], Type::BOOL);
+                let behind = b.value(Op::Not, &[ahead], Type::BOOL);
+                meets = b.value(Op::And, &[meets, behind], Type::BOOL);
+                in_order = Some(self.either(in_order, now));
+            }
+            detour = Some(self.either(detour, meets));
         }
         let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
         let own = TensorType { layout, ..ty.clone() };
@@ -143,7 +161,10 @@ impl Lower<'_> {
         // The strides are those of `to`, or of an array with at least its order.
         let ty = TensorType { layout: to.ty.layout, ..ty };
         let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
-        self.elementwise_by_rows(work, &out, &columns)?;
+        match in_order {
+            Some(in_order) => self.elementwise_in_order(work, &[out.clone()], None, Some(in_order))?,
+            None => self.elementwise_by_rows(work, &out, &columns)?,
+        }
         self.arrays.extend(saved);
         let (moves, ()) = self.nested(|l| {
             l.arrays.insert(result, out);
@@ -259,10 +280,11 @@ impl Lower<'_> {
 
     /// The arrays that an op reads, but for some, as far as writing to `to` may change them: of a parameter that `to` is no part
     /// of, all of it once.
-    fn read_by(&self, op: OpId, to: &Array, but: &BTreeMap<ValueId, Array>) -> Vec<Read> {
+    fn read_by(&self, op: OpId, to: ValueId, but: &BTreeMap<ValueId, Array>) -> Vec<Read> {
         let mut found: Vec<Read> = vec![];
-        let root = self.roots.get(&to.owner);
-        let operands = self.r.src.op(op).operands.iter().filter(|v| !but.contains_key(v));
+        let root = self.roots.get(&self.array(to).owner);
+        let operands =
+            self.r.src.op(op).operands.iter().filter(|v| !but.contains_key(v) && !self.other_row(to, **v));
         for a in operands.filter_map(|v| self.arrays.get(v)) {
             let lender = self.roots.get(&a.owner).filter(|r| Some(*r) != root).and_then(|r| self.lenders.get(r));
             let from = lender.unwrap_or(a).clone();
@@ -273,6 +295,69 @@ impl Lower<'_> {
             }
         }
         found
+    }
+
+    /// Whether two arrays are of different rows of one: along an axis that neither walks along, their indices differ by a constant.
+    fn other_row(&self, a: ValueId, b: ValueId) -> bool {
+        let view = |v: ValueId| {
+            let data = self.defs[v.index()].map(|op| self.r.src.op(op))?;
+            let Op::NtView { axes } = &data.op else { return None };
+            let apart = |layout: Layout| matches!(layout, Layout::C | Layout::F);
+            let ty = self.r.src.ty(data.operands[0]).as_tensor()?;
+            apart(ty.layout).then_some((data.operands[0], &data.operands[1..], axes))
+        };
+        let (Some((a, a_walk, a_axes)), Some((b, b_walk, b_axes))) = (view(a), view(b)) else { return false };
+        let stays = |k: usize| !a_axes.contains(&(k as i32)) && !b_axes.contains(&(k as i32));
+        let differ = |k: usize| {
+            let (x, y) = (self.sum(a_walk[2 * k]), self.sum(b_walk[2 * k]));
+            x.0 == y.0 && x.1 != y.1
+        };
+        a == b && (0..a_walk.len() / 2).any(|k| stays(k) && differ(k))
+    }
+
+    /// A number of the old function, as another and a constant.
+    fn sum(&self, mut v: ValueId) -> (ValueId, i128) {
+        let data = |v: ValueId| self.defs[v.index()].map(|op| self.r.src.op(op));
+        let constant = |v: ValueId| match data(v)?.op {
+            Op::Const { value: Const::Int(n) } => Some(n),
+            _ => None,
+        };
+        let is_int = |v: ValueId| matches!(*self.r.src.ty(v), Type::I64 | Type::PYINT);
+        let mut more = 0;
+        while let Some(data) = data(v) {
+            let &[x, ref rest @ ..] = &data.operands[..] else { break };
+            let by = rest.first().and_then(|&y| constant(y));
+            match (&data.op, by) {
+                (Op::Cast, _) if is_int(v) && is_int(x) => {}
+                (Op::NtIndex { wrap: false, .. }, _) => {}
+                (Op::Add, Some(by)) => more += by,
+                (Op::Sub, Some(by)) => more -= by,
+                _ => break,
+            }
+            v = x;
+        }
+        (v, more)
+    }
+
+    /// Whether a vector that is read lies ahead of one of the same sizes that is written, by the same steps, decided at run time: what
+    /// goes through both from the start to the end reads every element before it is written. Of few elements, since one
+    /// thread has to; and not for what is done once: `None`.
+    fn is_ahead(&mut self, to: &Array, from: &Array) -> Option<ValueId> {
+        let alike = to.ty.dims == from.ty.dims && to.ty.dtype == from.ty.dtype && to.ty.rank() == 1;
+        if !alike || self.loops == 0 || !self.place.is_host() {
+            return None;
+        }
+        let mut b = self.r.b();
+        let [here, there] = [to, from].map(|a| b.value(Op::MemAddress, &[a.mem], Type::I64));
+        let (zero, few) = (b.i64(0), b.i64(IN_ORDER));
+        let tests = [
+            (CmpOp::Lt, here, there),
+            (CmpOp::Eq, to.strides[0], from.strides[0]),
+            (CmpOp::Lt, zero, to.strides[0]),
+            (CmpOp::Le, to.sizes[0], few),
+        ];
+        let tests = tests.map(|(is, x, y)| b.value(Op::Cmp { is }, &[x, y], Type::BOOL));
+        tests.into_iter().reduce(|x, y| b.value(Op::And, &[x, y], Type::BOOL))
     }
 
     /// `sum or more`.

@@ -44,6 +44,17 @@ impl Lower<'_> {
         outputs: &[Array],
         mask: Option<&Array>,
     ) -> Result<(), Diagnostic> {
+        self.elementwise_in_order(id, outputs, mask, None)
+    }
+
+    /// The same, by one thread from the first element to the last where `in_order` is true.
+    pub(super) fn elementwise_in_order(
+        &mut self,
+        id: OpId,
+        outputs: &[Array],
+        mask: Option<&Array>,
+        in_order: Option<ValueId>,
+    ) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let at = self.place.clone();
         let inputs: Vec<Option<Array>> = data.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
@@ -69,6 +80,7 @@ impl Lower<'_> {
             self.r.span = data.span;
             let op =
                 if at.is_host() { Op::ParFor { cost: cost::of_region(&self.r.dst, region) } } else { Op::SimtItems };
+            sizes.extend(in_order);
             self.r.b().op(op, &sizes, &[], &[region]);
         }
         Ok(())

@@ -108,6 +108,8 @@ fn lower_func(f: &Func, too_big: u32, offloads: bool) -> Result<Func, Diagnostic
 struct Lower<'s> {
     /// Scalars go through this map.
     r: Rebuild<'s>,
+    /// The ops that define the old values.
+    defs: Vec<Option<OpId>>,
     /// What each old array has become.
     arrays: BTreeMap<ValueId, Array>,
     /// Values of size symbols that are visible at the cursor.
@@ -158,6 +160,7 @@ impl<'s> Lower<'s> {
         let (arrays, sizes) = (BTreeMap::new(), BTreeMap::new());
         Lower {
             r,
+            defs: canon::definitions(f),
             arrays,
             sizes,
             proved: vec![],
