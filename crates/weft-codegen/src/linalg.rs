@@ -375,38 +375,58 @@ impl<T: Element> Loop for SmallRows<T> {
 /// solution. Gives the sign of the exchanges of rows, or 0 where `a` is singular.
 unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>, columns: usize) -> i64 {
     let mut sign = 1;
-    for (first, end) in panels(n) {
-        // SAFETY: parts of the matrices.
-        unsafe {
-            let exchanged = best(Panel { a, n, first, end, b, columns });
-            if exchanged == 0 {
-                return 0;
+    for (first, end) in parts(0, n, NEAR) {
+        for (left, right) in parts(first, end, PANEL) {
+            // SAFETY: parts of the matrices.
+            unsafe {
+                let exchanged = best(Panel { a, n, first: left, end: right, b, columns });
+                if exchanged == 0 {
+                    return 0;
+                }
+                sign *= exchanged;
+                update(ctx, a, left, right, end - right, n - right);
             }
-            sign *= exchanged;
-            let (width, rest) = (end - first, n - end);
-            let right = a.from(first, end);
-            substitute(a.from(first, first), width, right, rest, true, false);
-            subtract(ctx, [rest, rest, width], [a.from(end, end), a.from(end, first), right], false, false);
         }
+        // SAFETY: as above.
+        unsafe { update(ctx, a, first, end, n - end, n - end) };
     }
     if columns == 1 {
         best(Vector { a, n, b });
-        return sign;
+    } else {
+        // SAFETY: columns of the right sides.
+        in_stripes(ctx, n, columns, |at, count| unsafe { solve_stripe(a, n, b.from(0, at), count) });
     }
-    let width = columns.div_ceil(STRIPES).next_multiple_of(8).clamp(STRIPE[0], STRIPE[1]);
-    let stripe = |at: usize| {
-        let (first, last) = (at * width, columns.min((at + 1) * width));
-        // SAFETY: columns of the right sides, each in one stripe.
-        unsafe { solve_stripe(a, n, b.from(0, first), last - first) };
-    };
-    let cost = u32::try_from(n * n * width / SPEED).unwrap_or(u32::MAX);
-    each(ctx, columns.div_ceil(width), cost, &stripe);
     sign
 }
 
-/// Where panels of columns begin and end.
-fn panels(n: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
-    (0..n.div_ceil(PANEL)).map(move |at| (at * PANEL, n.min((at + 1) * PANEL)))
+/// Brings the `columns` after the columns `first..end`, which have been factored, up to date.
+unsafe fn update<T: Element>(
+    ctx: *mut CallCtx,
+    a: Part<T>,
+    first: usize,
+    end: usize,
+    columns: usize,
+    rows: usize,
+) {
+    let width = end - first;
+    // SAFETY: parts of the matrix.
+    unsafe {
+        let (corner, right) = (a.from(first, first), a.from(first, end));
+        in_stripes(ctx, width, columns, |at, count| substitute(corner, width, right.from(0, at), count, true, false));
+        subtract(ctx, [rows, columns, width], [a.from(end, end), a.from(end, first), right], false, false);
+    }
+}
+
+/// Runs `work` for stripes of columns, of which it is told the first and how many there are. `n`: rows of the system.
+fn in_stripes(ctx: *mut CallCtx, n: usize, columns: usize, work: impl Fn(usize, usize) + Sync) {
+    let width = columns.div_ceil(STRIPES).next_multiple_of(8).clamp(STRIPE[0], STRIPE[1]);
+    let cost = u32::try_from(n * n * width / SPEED).unwrap_or(u32::MAX);
+    each(ctx, columns.div_ceil(width), cost, &|at| work(at * width, width.min(columns - at * width)));
+}
+
+/// Where parts of so many columns begin and end.
+fn parts(first: usize, end: usize, size: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+    (0..(end - first).div_ceil(size)).map(move |at| (first + at * size, end.min(first + (at + 1) * size)))
 }
 
 /// Turns right sides, whose rows have been exchanged, into solutions, with the factors of the matrix.
@@ -416,14 +436,14 @@ unsafe fn solve_stripe<T: Element>(a: Part<T>, n: usize, b: Part<T>, columns: us
         if n <= NEAR {
             return substitute(a, n, b, columns, true, true);
         }
-        for (first, end) in panels(n) {
+        for (first, end) in parts(0, n, NEAR) {
             let mine = b.from(first, 0);
             substitute(a.from(first, first), end - first, mine, columns, true, false);
             if end < n {
                 T::subtract([n - end, columns, end - first], b.from(end, 0), a.from(end, first), mine, false);
             }
         }
-        for (first, end) in panels(n).rev() {
+        for (first, end) in parts(0, n, NEAR).rev() {
             let mine = b.from(first, 0);
             substitute(a.from(first, first), end - first, mine, columns, false, true);
             if first > 0 {
