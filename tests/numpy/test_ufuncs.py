@@ -256,3 +256,20 @@ def test_third_and_fourth_powers(dtype):
     for mine, other in zip(ours, theirs):
         same(mine, other, ulps=4)
         np.testing.assert_array_equal(np.signbit(mine), np.signbit(other))
+
+
+# spec: N3
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_powers_that_are_roots_and_quotients(dtype):
+    """Within the documented rounding of every power, the smallest ones too, and of what has no root."""
+    rng = np.random.default_rng(7)
+    reach = 150 if dtype == "f8" else 18
+    x = (rng.normal(size=6000) * 10.0 ** rng.uniform(-2 * reach, 2 * reach, 6000)).astype(dtype)
+    size = np.finfo(dtype)
+    x[:9] = [0.0, -0.0, np.inf, -np.inf, np.nan, size.max, size.tiny, -size.tiny, size.smallest_subnormal]
+    powers = ["x ** -1.5", "x ** 1.5", "x ** -0.5", "x ** -2", "np.power(x, -1.5)", "x[3] ** 1.5", "x[1] ** -0.5"]
+    with np.errstate(all="ignore"):
+        ours, theirs = jitted(powers, ["x"])(x), [eval(text, {"np": np, "x": x}) for text in powers]
+    for mine, other in zip(ours, theirs):
+        same(mine, other, ulps=4)
+        np.testing.assert_array_equal(np.signbit(mine[~np.isnan(mine)]), np.signbit(other[~np.isnan(other)]))

@@ -39,8 +39,37 @@ impl Infer<'_> {
             let other = if exponent == 3.0 { x } else { square };
             return Ok(Abs::Value(self.emit(Op::Mul, &[square, other], ty)));
         }
+        if let (DType::F32 | DType::F64, -2.0 | -1.5 | -0.5 | 1.5) = (dtype, exponent) {
+            return self.root_pow(x, exponent, dtype).map(Abs::Value);
+        }
         let y = self.as_dtype(b, dtype)?;
         Ok(Abs::Value(self.emit(Op::Pow, &[x, y], ty)))
+    }
+
+    /// Powers that are a root, a product or quotients, within two units of the last place, and a fraction of a power's time. One
+    /// quotient after the other: nothing overflows on the way that the power would not.
+    fn root_pow(&mut self, x: ValueId, exponent: f64, dtype: DType) -> Result<ValueId, Diagnostic> {
+        let ty = || Type::Num(dtype);
+        let number = |s: &mut Self, v| s.as_dtype(&Abs::Const(Const::Float(v)), dtype);
+        let (zero, one) = (number(self, 0.0)?, number(self, 1.0)?);
+        if exponent == -2.0 {
+            let over = self.emit(Op::Div, &[one, x], ty());
+            return Ok(self.emit(Op::Div, &[over, x], ty()));
+        }
+        // The root of -0.0 is -0.0, which a power would not tell from 0.0.
+        let positive = self.emit(Op::Add, &[x, zero], ty());
+        let root = self.emit(Op::math(MathFn::Sqrt), &[positive], ty());
+        let power = if exponent > 0.0 {
+            self.emit(Op::Mul, &[positive, root], ty())
+        } else {
+            let over = self.emit(Op::Div, &[one, root], ty());
+            if exponent == -0.5 { over } else { self.emit(Op::Div, &[over, positive], ty()) }
+        };
+        // Of all numbers without a root, -inf alone has these powers.
+        let least = number(self, f64::NEG_INFINITY)?;
+        let end = if exponent > 0.0 { number(self, f64::INFINITY)? } else { zero };
+        let is_least = self.emit(Op::Cmp { is: CmpOp::Eq }, &[x, least], Type::BOOL);
+        Ok(self.emit(Op::Select, &[is_least, end, power], ty()))
     }
 
     fn numpy_int_pow(&mut self, x: ValueId, b: &Abs, dtype: DType) -> Result<Abs, Diagnostic> {
