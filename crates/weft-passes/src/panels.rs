@@ -14,7 +14,7 @@ use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, DType, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
 
 /// Turns of a panel: many enough that reading the matrix is little beside multiplying.
-const PANEL: i64 = 128;
+const PANEL: i64 = 256;
 
 /// The step.
 pub fn run(f: &mut Func) {
