@@ -10,7 +10,7 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, comprehend, dots, forward, panels, products, rows, together};
+use crate::{PassCx, blocks, canon, columns, comprehend, dots, forward, panels, products, rows, together};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
@@ -72,6 +72,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         // After blocks, which take out of loops what is the same in every turn.
         dots::run(f);
         panels::run(f);
+        columns::run(f);
         comprehend::run(f);
         // Last: all others know statements that write one array.
         together::run(f);

@@ -20,6 +20,7 @@
 
 mod blocks;
 pub mod canon;
+mod columns;
 mod comprehend;
 mod dots;
 mod forward;

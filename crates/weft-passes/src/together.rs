@@ -105,7 +105,7 @@ fn partner(f: &Func, ops: &[OpId], at: usize, defs: &[Option<OpId>]) -> Option<u
 }
 
 /// Whether two arrays, of which one is written, are known to share no memory.
-fn are_apart(f: &Func, defs: &[Option<OpId>], a: ValueId, b: ValueId) -> bool {
+pub(crate) fn are_apart(f: &Func, defs: &[Option<OpId>], a: ValueId, b: ValueId) -> bool {
     let (a, b) = (races::root(f, defs, a), races::root(f, defs, b));
     let is_new = |v: ValueId| defs[v.index()].is_some_and(|op| f.op(op).op.effects().fresh);
     let is_known = |v: ValueId| is_new(v) || f.params().contains(&v);

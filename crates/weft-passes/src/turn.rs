@@ -116,7 +116,7 @@ impl Inside {
 
     /// Whether a value is the loop's counter, as an index. Where it has been looked at, it is inside: who does the work of many
     /// turns at once asks whether all of them are.
-    fn counts(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> bool {
+    pub fn counts(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> bool {
         let made = defs[v.index()].map(|id| f.op(id));
         match made {
             Some(o) if matches!(o.op, Op::NtIndex { .. }) => self.counts(f, defs, o.operands[0]),
