@@ -156,6 +156,15 @@ def settle() -> None:
             return
 
 
+def stolen() -> float:
+    """Seconds that other machines of the same host have taken from the cores of this one, since it runs."""
+    try:
+        fields = Path("/proc/stat").read_text().splitlines()[0].split()
+        return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 def may_raise(name: str) -> contextlib.AbstractContextManager[None]:
     """Numba divides as Python does: in durbin now and then by 0.0, as the bits of a sum fall out. Nobody else may."""
     return contextlib.suppress(ZeroDivisionError) if name.startswith("numba") else contextlib.nullcontext()
@@ -278,11 +287,14 @@ def main() -> None:
     rows: dict[str, dict[str, Any]] = {}
     text = [HEAD]
     print(HEAD)
+    start, lost = time.perf_counter(), stolen()
     for name in arguments.only.split(",") if arguments.only else names:
         rows[name] = in_a_process(arguments, name)
         text.append(line(name, rows[name]))
         print(text[-1], flush=True)
     text.append(summary(rows))
+    share = (stolen() - lost) / (time.perf_counter() - start) / (os.cpu_count() or 1)
+    text[-1] += f"; others had {share:.1%} of the cores"
     print(text[-1])
     if arguments.json:
         arguments.json.write_text(json.dumps({"preset": arguments.preset, "kernels": rows}, indent=1))

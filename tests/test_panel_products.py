@@ -1,7 +1,7 @@
 """Products of a vector and a matrix, one in each turn of a loop, are products of matrices for many turns at a time.
 
-Where a turn may write what a later one reads, each has its own. Numbers are small and whole, so every order of sums gives
-the same ones.
+Where a turn may write what a later one reads, each has its own. Numbers are small and whole, so every order of sums
+gives the same ones.
 """
 
 import copy

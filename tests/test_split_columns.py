@@ -1,7 +1,7 @@
 """Loops whose turns find numbers and then change a column: the changes of all turns are one statement behind the loop.
 
-Where a turn could see what another one changed or stored, they stay in their turns. Numbers are small and whole, so every
-order of sums gives the same ones.
+Where a turn could see what another one changed or stored, they stay in their turns. Numbers are small and whole, so
+every order of sums gives the same ones.
 """
 
 import re

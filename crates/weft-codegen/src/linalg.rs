@@ -400,14 +400,7 @@ unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>,
 }
 
 /// Brings the `columns` after the columns `first..end`, which have been factored, up to date.
-unsafe fn update<T: Element>(
-    ctx: *mut CallCtx,
-    a: Part<T>,
-    first: usize,
-    end: usize,
-    columns: usize,
-    rows: usize,
-) {
+unsafe fn update<T: Element>(ctx: *mut CallCtx, a: Part<T>, first: usize, end: usize, columns: usize, rows: usize) {
     let width = end - first;
     // SAFETY: parts of the matrix.
     unsafe {

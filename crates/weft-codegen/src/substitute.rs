@@ -202,8 +202,8 @@ impl<T: Parted> Substitute<T> {
                     }
                 } else {
                     let x = V::repeated(factors.add(k));
-                    for v in 0..VECTORS {
-                        real[v] = real[v].minus_product(x, V::load(other.add(v * V::LANES)));
+                    for (v, real) in real.iter_mut().enumerate() {
+                        *real = real.minus_product(x, V::load(other.add(v * V::LANES)));
                     }
                 }
             }

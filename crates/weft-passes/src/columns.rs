@@ -103,14 +103,7 @@ impl Split {
     }
 
     /// Adds a statement, if it changes a column of its turn, which lies beside that of the next.
-    fn change(
-        &mut self,
-        f: &Func,
-        defs: &[Option<OpId>],
-        inside: &Inside,
-        stored: &[Access],
-        id: OpId,
-    ) -> Option<()> {
+    fn change(&mut self, f: &Func, defs: &[Option<OpId>], inside: &Inside, stored: &[Access], id: OpId) -> Option<()> {
         let data = f.op(id);
         let ([to], [work, _]) = (&data.operands[..], &f.region(data.regions[0]).ops[..]) else { return None };
         let mut position = f.op(*work).op != Op::NtElementwise;
@@ -302,12 +295,7 @@ impl All {
 }
 
 /// What ops read or write of arrays; `None` where that cannot be told.
-fn accesses(
-    f: &Func,
-    defs: &[Option<OpId>],
-    ops: impl Iterator<Item = OpId>,
-    writes: bool,
-) -> Option<Vec<Access>> {
+fn accesses(f: &Func, defs: &[Option<OpId>], ops: impl Iterator<Item = OpId>, writes: bool) -> Option<Vec<Access>> {
     let mut found = vec![];
     let mut known = true;
     let mut look = |id: OpId| {

@@ -208,7 +208,8 @@ fn rewrite(f: &mut Func, found: &[Found], region: RegionId, at: usize) -> usize 
         let left = b.value(Op::Sub, &[hi, p], Type::I64);
         let count = b.value(Op::Min, &[left, most], Type::I64);
         let end = b.value(Op::Add, &[p, count], Type::I64);
-        let made: Vec<Panel> = found.iter().zip(&pays).map(|(one, &pays)| one.panel(b, turn, pays, [p, count])).collect();
+        let made: Vec<Panel> =
+            found.iter().zip(&pays).map(|(one, &pays)| one.panel(b, turn, pays, [p, count])).collect();
         let end = b.cast(end, counter.clone());
         let mut operands = vec![first, end, data.operands[2]];
         operands.extend(&carried);
@@ -250,6 +251,7 @@ impl Found {
     /// The product of some turns from the first on.
     fn panel(&self, b: &mut Builder<'_>, turn: RegionId, mut pays: ValueId, [first, count]: [ValueId; 2]) -> Panel {
         let data = b.func.op(self.product).clone();
+        let around = std::mem::replace(&mut b.span, data.span);
         let operand = if self.turned { data.operands[0] } else { data.operands[1] };
         let ty = b.func.ty(operand).as_tensor().cloned();
         let ty = ty.expect("a matrix, as `find` has seen");
@@ -299,6 +301,7 @@ impl Found {
         let axes = vec![self.matrix.summed as i32, self.matrix.across as i32];
         let matrix = b.value(Op::NtView { axes }, &operands, of([summed, width], Layout::A));
         let product = b.value(Op::NtMatmul, &[vectors, matrix], of([rows, width], Layout::C));
+        b.span = around;
         Panel { product, pays, first, columns }
     }
 

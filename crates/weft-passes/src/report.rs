@@ -273,6 +273,13 @@ impl Fused<'_> {
                 Op::Checked { .. } if !turns.is_empty() && !self.tested.exact.contains(&id) => {
                     self.note(data.span, Kind::Checks, Cost::Some, "ints are checked for overflow on every turn", &[]);
                 }
+                Op::ScfIf if self.is_taken(id) => {
+                    let text = "taken from a product that is computed for many turns at once, where that pays";
+                    self.note(data.span, Kind::Fused, Cost::None, text, &[]);
+                    continue;
+                }
+                // The user's loop is the one inside.
+                Op::ScfFor if self.is_cut(id) => {}
                 Op::ScfFor | Op::ScfLoop => inside.push(data.span),
                 _ => {}
             }
@@ -280,6 +287,23 @@ impl Fused<'_> {
                 data.regions.iter().for_each(|&r| self.region(r, &inside, goes_into));
             }
         }
+    }
+
+    /// Whether a branch gives a part of a product that was computed before the turn, or computes it (`dots.rs`, `panels.rs`).
+    fn is_taken(&self, id: OpId) -> bool {
+        let is_product = |op: OpId| matches!(self.f.op(op).op, Op::NtMatmul | Op::NtDot);
+        let [taken, computed] = self.f.op(id).regions[..] else { return false };
+        let (taken, computed) = (&self.f.region(taken).ops, &self.f.region(computed).ops);
+        let ([.., part, _], [own, _]) = (&taken[..], &computed[..]) else { return false };
+        let from = self.f.op(*part).operands.first().and_then(|&v| self.definition(v));
+        is_product(*own) && self.f.op(*own).span == self.f.op(id).span && from.is_some_and(is_product)
+    }
+
+    /// Whether a loop goes through the parts of a loop that was cut (`panels.rs`).
+    fn is_cut(&self, id: OpId) -> bool {
+        let data = self.f.op(id);
+        let same = |&op: &OpId| self.f.op(op).op == Op::ScfFor && self.f.op(op).span == data.span;
+        self.f.region(data.regions[0]).ops.iter().any(same)
     }
 
     fn elementwise(&mut self, id: OpId, turns: &[Span], into: Option<Span>) {

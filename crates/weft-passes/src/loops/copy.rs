@@ -162,7 +162,7 @@ impl Lower<'_> {
         let ty = TensorType { layout: to.ty.layout, ..ty };
         let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
         match in_order {
-            Some(in_order) => self.elementwise_in_order(work, &[out.clone()], None, Some(in_order))?,
+            Some(in_order) => self.elementwise_in_order(work, std::slice::from_ref(&out), None, Some(in_order))?,
             None => self.elementwise_by_rows(work, &out, &columns)?,
         }
         self.arrays.extend(saved);
@@ -283,8 +283,7 @@ impl Lower<'_> {
     fn read_by(&self, op: OpId, to: ValueId, but: &BTreeMap<ValueId, Array>) -> Vec<Read> {
         let mut found: Vec<Read> = vec![];
         let root = self.roots.get(&self.array(to).owner);
-        let operands =
-            self.r.src.op(op).operands.iter().filter(|v| !but.contains_key(v) && !self.other_row(to, **v));
+        let operands = self.r.src.op(op).operands.iter().filter(|v| !but.contains_key(v) && !self.other_row(to, **v));
         for a in operands.filter_map(|v| self.arrays.get(v)) {
             let lender = self.roots.get(&a.owner).filter(|r| Some(*r) != root).and_then(|r| self.lenders.get(r));
             let from = lender.unwrap_or(a).clone();
