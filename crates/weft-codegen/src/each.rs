@@ -2,6 +2,11 @@
 
 use crate::abi::CallCtx;
 
+/// Wakes workers for work of so many nanoseconds that comes soon: they look for it for a while before they sleep again.
+pub(crate) fn awaken(ctx: *mut CallCtx, cost: u32) {
+    each(ctx, 2, cost / 2, &|_| ());
+}
+
 /// Runs `work` for every number below `n`, on threads where there is a call to ask for them. `cost`: nanoseconds of one.
 pub(crate) fn each(ctx: *mut CallCtx, n: usize, cost: u32, work: &(dyn Fn(usize) + Sync)) {
     unsafe extern "C" fn chunk(_: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32 {

@@ -5,7 +5,7 @@
 //! which depend on sizes alone: the bits do not depend on how many threads there are.
 
 use crate::abi::CallCtx;
-use crate::each::each;
+use crate::each::{awaken, each};
 use crate::numbers::{Complex, Loop, Number, best};
 use crate::substitute::{Parted, Rows, Substitute};
 use gemm::{Parallelism, c64};
@@ -24,7 +24,7 @@ const TILE: usize = 192;
 /// Rows that are solved together, where they do not depend on each other.
 const ROWS: usize = 64;
 /// Right sides are solved in about so many stripes, of least and most so many columns.
-const STRIPES: usize = 4;
+const STRIPES: usize = 8;
 const STRIPE: [usize; 2] = [32, 96];
 /// Products of elements in a nanosecond.
 const SPEED: usize = 8;
@@ -375,6 +375,10 @@ impl<T: Element> Loop for SmallRows<T> {
 /// solution. Gives the sign of the exchanges of rows, or 0 where `a` is singular.
 unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>, columns: usize) -> i64 {
     let mut sign = 1;
+    if n <= NEAR && columns > 1 {
+        // Small factors are there before a worker that begins to wake up then would be.
+        awaken(ctx, u32::try_from(n * n * columns / SPEED).unwrap_or(u32::MAX));
+    }
     for (first, end) in parts(0, n, NEAR) {
         for (left, right) in parts(first, end, PANEL) {
             // SAFETY: parts of the matrices.
@@ -412,7 +416,7 @@ unsafe fn update<T: Element>(ctx: *mut CallCtx, a: Part<T>, first: usize, end: u
 
 /// Runs `work` for stripes of columns, of which it is told the first and how many there are. `n`: rows of the system.
 fn in_stripes(ctx: *mut CallCtx, n: usize, columns: usize, work: impl Fn(usize, usize) + Sync) {
-    let width = columns.div_ceil(STRIPES).next_multiple_of(8).clamp(STRIPE[0], STRIPE[1]);
+    let width = columns.div_ceil(STRIPES).next_multiple_of(16).clamp(STRIPE[0], STRIPE[1]);
     let cost = u32::try_from(n * n * width / SPEED).unwrap_or(u32::MAX);
     each(ctx, columns.div_ceil(width), cost, &|at| work(at * width, width.min(columns - at * width)));
 }
