@@ -187,3 +187,23 @@ def test_covariance():
         ours, theirs = one(expression)(m), eval(expression, {"np": np, "a": m})
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
         assert np.abs(ours - theirs).max() <= 64 * np.finfo(float).eps * np.abs(theirs).max()
+
+
+# spec: N3, A4
+@pytest.mark.usefixtures("threads_kept")
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("n", [2, 31, 33, 50, 128, 129, 161])
+def test_any_number_of_right_sides(n, dtype):
+    """As many as fill a register or a stripe of columns, and one more or less; also where numbers are tiny or huge."""
+    solve = jit("def f(a, b):\n    return np.linalg.solve(a, b)\n", "f")
+    a = matrix(n, dtype)
+    for columns in (2, 4, 5, 8, 9, 16, 17, 31, 32, 33, 65, 150, 200):
+        b = (RNG.normal(size=(n, columns)) * 10.0 ** RNG.integers(-100, 100, columns)).astype(dtype)
+        ours, theirs = solve(a, b), np.linalg.solve(a, b)
+        for mine, other in zip(ours.T, theirs.T):
+            close(mine, other, np.linalg.cond(a))
+        for threads in (1, 2, 7):
+            weft.set_num_threads(threads)
+            assert solve(a, b).tobytes() == ours.tobytes()
+    scales = 10.0 ** np.linspace(-140, 140, n)
+    close(solve(a * scales[:, None], b * scales[:, None]), theirs, np.linalg.cond(a) * n)
