@@ -119,3 +119,26 @@ def test_long_vectors_that_lie_ahead_or_behind(size, shift):
             at = max(0, -shift)
             run(whole[at : at + size], whole[at + shift : at + shift + size], 2)
         np.testing.assert_array_equal(have, want)
+
+
+# Loops that write rows or columns of their own of `a`, after they have read others or the same.
+OWN = {
+    "columns": "for j in range(1, a.shape[1]):\n    r[j] = np.dot(q, a[:, j]) % 5\n    a[:, j] -= q * r[j]",
+    "an element": "for j in range(1, a.shape[1]):\n    a[2, j] = np.dot(q, a[:, j]) % 5",
+    "rows": "w = np.ones((a.shape[1], a.shape[1]))\nfor i in range(len(a)):\n    a[i] = (a[i] @ w) % 7",
+    "one by one": "for j in range(1, a.shape[1]):\n    a[:, j] += q",
+}
+
+
+# spec: N7
+@pytest.mark.parametrize("strides", [(8, 8), (16, 8), (8, 16), (160, 8), (8, 160)])
+@pytest.mark.parametrize("name", OWN)
+def test_arrays_whose_elements_share_memory(name, strides):
+    """What is another row or column may be the same memory."""
+    f = function("None", ["a", "q", "r"], OWN[name])
+    left = []
+    for run in (f, f.py_func):
+        room = np.arange(4000) % 5.0
+        outcome(run, [np.lib.stride_tricks.as_strided(room, (20, 17), strides), np.arange(20) % 3 - 1.0, np.zeros(17)])
+        left.append(room)
+    np.testing.assert_array_equal(*left)

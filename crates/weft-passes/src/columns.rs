@@ -345,6 +345,6 @@ fn is_apart(f: &Func, defs: &[Option<OpId>], inside: &Inside, a: &Access, b: &Ac
         let counts = |v: &Option<ValueId>| v.is_some_and(|v| inside.counts(f, defs, v));
         counts(x) && counts(y)
     };
-    let one = a.array == b.array && !inside.values.contains(&a.array);
+    let one = a.array == b.array && !inside.values.contains(&a.array) && turn::has_own_places(f, a.array);
     one && a.index.iter().zip(&b.index).any(own) || together::are_apart(f, defs, a.array, b.array)
 }

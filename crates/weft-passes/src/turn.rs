@@ -3,7 +3,7 @@
 use crate::races;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::Const;
-use weft_ir::{Builder, Dim, Func, Op, OpId, RegionId, Type, ValueId};
+use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, Type, ValueId};
 
 /// Turns from which a product before the loop is less work than something in each of them.
 pub(crate) const TURNS: i64 = 16;
@@ -16,6 +16,11 @@ pub(crate) fn goes_by_one(f: &Func, defs: &[Option<OpId>], id: OpId) -> bool {
 /// Whether a value is this constant.
 pub(crate) fn is_number(f: &Func, defs: &[Option<OpId>], v: ValueId, number: i128) -> bool {
     defs[v.index()].is_some_and(|op| f.op(op).op == Op::Const { value: Const::Int(number) })
+}
+
+/// Whether the elements of an array are known to share no memory with each other, as those of some strides do.
+pub(crate) fn has_own_places(f: &Func, v: ValueId) -> bool {
+    f.ty(v).as_tensor().is_some_and(|t| matches!(t.layout, Layout::C | Layout::F))
 }
 
 /// A vector: an array, where it begins and by how much it goes on along each of the array's axes, and the one that it walks
@@ -166,7 +171,8 @@ impl Inside {
                             _ => return false,
                         },
                     };
-                    array == moves.array && position > at && index.is_some_and(|v| self.counts(f, defs, v))
+                    let mine = array == moves.array && position > at && has_own_places(f, array);
+                    mine && index.is_some_and(|v| self.counts(f, defs, v))
                 };
                 for (&read, mine) in [(&same.array, false), (&moves.array, own())] {
                     let (a, b) = (root(to), root(read));
