@@ -106,3 +106,13 @@ def test_bits_do_not_depend_on_threads():
     for change in (np.asfortranarray, lambda a: a[::-1, ::-1], lambda a: np.repeat(a, 2, 1)[:, ::2]):
         a, *others = arguments((30, 20), np.float32)
         agree(f, [change(a), *others])
+
+
+# spec: N7
+@pytest.mark.parametrize("name", ["stored, and read again", "only kept"])
+def test_loops_without_turns(name):
+    """Nothing is computed for them, however far apart their ends are."""
+    loop = "for j in range(max(k, 0), min(m, a.shape[1])):\n"
+    f = function("None", [*NAMES, "k", "m"], loop + SPLIT[name])
+    for k, m in ((0, 17), (5, 5), (9, 2), (0, -1), (2**62 + 5, -(2**63)), (-(2**63), 3), (2**63 - 1, 17)):
+        agree(f, [*arguments((20, 17)), k, m])

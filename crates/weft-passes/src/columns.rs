@@ -186,8 +186,7 @@ impl Split {
         let mut b = Builder { func: f, region: before, span: data.span };
         let (lo, hi) = (b.cast(data.operands[0], Type::I64), b.cast(data.operands[1], Type::I64));
         let (zero, one) = (b.i64(0), b.i64(1));
-        let turns = b.value(Op::Sub, &[hi, lo], Type::I64);
-        let turns = b.value(Op::Max, &[turns, zero], Type::I64);
+        let turns = turn::count(&mut b, lo, hi);
         let size = Dim::Sym(b.func.new_symbol());
         b.effect(Op::ShapeBind { dim: size }, &[turns]);
         let room = |b: &mut Builder<'_>, &v: &ValueId| {

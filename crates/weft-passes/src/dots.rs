@@ -82,7 +82,7 @@ impl Found {
         let (lo, hi) = (b.cast(lo, Type::I64), b.cast(hi, Type::I64));
         let size = b.value(Op::NtDim { dim: self.along as u32 }, &[self.moves.array], Type::PYINT);
         let size = b.cast(size, Type::I64);
-        let turns = b.value(Op::Sub, &[hi, lo], Type::I64);
+        let turns = turn::count(&mut b, lo, hi);
         let tests = [(CmpOp::Le, zero, lo), (CmpOp::Le, hi, size), (CmpOp::Le, few, turns)];
         let tests: Vec<ValueId> = tests.map(|(is, x, y)| b.value(Op::Cmp { is }, &[x, y], Type::BOOL)).to_vec();
         let mut pays = tests[0];

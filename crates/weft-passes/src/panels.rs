@@ -195,7 +195,7 @@ fn rewrite(f: &mut Func, found: &[Found], region: RegionId, at: usize) -> usize 
     let mut b = Builder { func: f, region: setup, span: data.span };
     let (lo, hi) = (b.cast(data.operands[0], Type::I64), b.cast(data.operands[1], Type::I64));
     let (zero, few, most) = (b.i64(0), b.i64(TURNS), b.i64(PANEL));
-    let turns = b.value(Op::Sub, &[hi, lo], Type::I64);
+    let turns = turn::count(&mut b, lo, hi);
     let tests = [(CmpOp::Le, zero, lo), (CmpOp::Le, few, turns)];
     let tests = tests.map(|(is, x, y)| b.value(Op::Cmp { is }, &[x, y], Type::BOOL));
     let pays = b.value(Op::And, &tests, Type::BOOL);

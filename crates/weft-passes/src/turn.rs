@@ -2,7 +2,7 @@
 
 use crate::races;
 use std::collections::{BTreeMap, BTreeSet};
-use weft_ir::attr::Const;
+use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, Type, ValueId};
 
 /// Turns from which a product before the loop is less work than something in each of them.
@@ -11,6 +11,14 @@ pub(crate) const TURNS: i64 = 16;
 /// Whether the counter of a `scf.for` goes up by one.
 pub(crate) fn goes_by_one(f: &Func, defs: &[Option<OpId>], id: OpId) -> bool {
     is_number(f, defs, f.op(id).operands[2], 1)
+}
+
+/// How many turns a loop has from `lo` to `hi`. There may be none though `hi - lo`, in 64 bits, is a large number.
+pub(crate) fn count(b: &mut Builder<'_>, lo: ValueId, hi: ValueId) -> ValueId {
+    let none = b.i64(0);
+    let some = b.value(Op::Cmp { is: CmpOp::Lt }, &[lo, hi], Type::BOOL);
+    let turns = b.value(Op::Sub, &[hi, lo], Type::I64);
+    b.value(Op::Select, &[some, turns, none], Type::I64)
 }
 
 /// Whether a value is this constant.

@@ -9,6 +9,7 @@ use super::Lower;
 use super::array::Array;
 use super::cost;
 use super::elementwise::Space;
+use crate::turn;
 use std::collections::BTreeMap;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Const, Unit};
@@ -301,9 +302,8 @@ impl Lower<'_> {
         let view = |v: ValueId| {
             let data = self.defs[v.index()].map(|op| self.r.src.op(op))?;
             let Op::NtView { axes } = &data.op else { return None };
-            let apart = |layout: Layout| matches!(layout, Layout::C | Layout::F);
-            let ty = self.r.src.ty(data.operands[0]).as_tensor()?;
-            apart(ty.layout).then_some((data.operands[0], &data.operands[1..], axes))
+            let array = data.operands[0];
+            turn::has_own_places(self.r.src, array).then_some((array, &data.operands[1..], axes))
         };
         let (Some((a, a_walk, a_axes)), Some((b, b_walk, b_axes))) = (view(a), view(b)) else { return false };
         let stays = |k: usize| !a_axes.contains(&(k as i32)) && !b_axes.contains(&(k as i32));
