@@ -19,12 +19,14 @@ import io
 import json
 import math
 import os
+import queue
 import random
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -215,17 +217,43 @@ def measure(kernel: Kernel, numba: bool) -> dict[str, Any]:
     return row
 
 
-def in_a_process(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
+def in_a_process(arguments: argparse.Namespace, name: str, cores: set[int]) -> dict[str, Any]:
     command = [sys.executable, __file__, str(arguments.checkout), "--preset", arguments.preset, "--one", name]
     command += ["--numba"] if arguments.numba else []
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(arguments.checkout), *sys.path])}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT)
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            preexec_fn=lambda: os.sched_setaffinity(0, cores),
+        )
     except subprocess.TimeoutExpired:
         return {"error": f"took more than {LIMIT} s"}
     if done.returncode:
         return {"error": f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"}
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def all_rows(arguments: argparse.Namespace, names: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The kernels as they are done: one after the other, or so many at once, each with two cores of its own."""
+    cores = sorted(os.sched_getaffinity(0))
+    at_once = arguments.at_once
+    free: queue.SimpleQueue[set[int]] = queue.SimpleQueue()
+    for k in range(at_once):
+        free.put(set(cores if at_once == 1 else cores[2 * k : 2 * k + 2]))
+
+    def one(name: str) -> tuple[str, dict[str, Any]]:
+        mine = free.get()
+        row = in_a_process(arguments, name, mine)
+        free.put(mine)
+        return name, row
+
+    with futures.ThreadPoolExecutor(at_once) as pool:
+        for done in futures.as_completed([pool.submit(one, name) for name in names]):
+            yield done.result()
 
 
 def line(name: str, row: dict[str, Any]) -> str:
@@ -268,11 +296,14 @@ def main() -> None:
     parser.add_argument("--preset", default="S")
     parser.add_argument("--only", help="names of kernels, with commas")
     parser.add_argument("--numba", action="store_true")
+    parser.add_argument("--at-once", type=int, default=1, help="kernels measured beside each other, on two cores each")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--table", type=Path)
     parser.add_argument("--framework", action="store_true", help="add Weft to NPBench's own frameworks, and end")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if not 1 <= arguments.at_once <= max(1, len(os.sched_getaffinity(0)) // 2):
+        parser.error("--at-once asks for two cores for each kernel")
     if not (arguments.checkout / "bench_info").is_dir():
         parser.error(f"{arguments.checkout} is no checkout of NPBench: it has no folder bench_info")
     if arguments.framework:
@@ -288,16 +319,16 @@ def main() -> None:
     text = [HEAD]
     print(HEAD)
     start, lost = time.perf_counter(), stolen()
-    for name in arguments.only.split(",") if arguments.only else names:
-        rows[name] = in_a_process(arguments, name)
-        text.append(line(name, rows[name]))
+    for name, row in all_rows(arguments, arguments.only.split(",") if arguments.only else names):
+        rows[name] = row
+        text.append(line(name, row))
         print(text[-1], flush=True)
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"preset": arguments.preset, "kernels": rows}, indent=1))
     text.append(summary(rows))
     share = (stolen() - lost) / (time.perf_counter() - start) / (os.cpu_count() or 1)
     text[-1] += f"; others had {share:.1%} of the cores"
     print(text[-1])
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"preset": arguments.preset, "kernels": rows}, indent=1))
     if arguments.table:
         arguments.table.write_text("\n".join(text) + "\n")
 

@@ -99,9 +99,9 @@ def device_parameters() -> list[Any]:
 
 
 def function(text, names, body=""):
-    """The jitted function that runs a body and returns an expression; its source can be found, as that of a file."""
+    """The jitted function that runs a body and returns an expression, if any, with a source that can be found."""
     lines = "".join(f"    {line}\n" for line in body.splitlines())
-    source = f"def f({', '.join(names)}):\n{lines}    return {text}\n"
+    source = f"def f({', '.join(names)}):\n{lines}" + (f"    return {text}\n" if text else "")
     filename = f"<test: {source}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     scope = {"np": np, "math": math, "prange": weft.prange}

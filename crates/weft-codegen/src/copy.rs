@@ -7,8 +7,8 @@ use crate::each::each;
 use crate::stream::{is_far, stream, streamed};
 
 /// Elements that one thread copies at a time, and the bytes that it does in a nanosecond, about.
-const PART: usize = 1 << 14;
-const PACE: usize = 32;
+const PART: usize = 1 << 15;
+const PACE: usize = 64;
 
 /// Bytes of a filled piece that is copied on.
 const PIECE: usize = 1 << 11;

@@ -7,8 +7,10 @@ use crate::abi::CallCtx;
 use crate::dense::Room;
 use crate::each::each;
 use crate::numbers::{Complex, Loop, Number, Processor, Truth, best, processor};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ptr::null_mut;
 use weft_ir::DType;
 
 /// Products of elements up to which there is one part, and that take a nanosecond.
@@ -384,7 +386,7 @@ macro_rules! dots {
             // SAFETY: the caller's.
             let part = |first, count| unsafe { sum::<T, $fused, $wide>(count, a.past(first), b.past(first)) };
             // SAFETY: the caller's.
-            let total = if n <= SHORT { unsafe { sum::<T, $fused, $wide>(n, a, b) } } else { in_blocks(ctx, n, &part) };
+            let total = if n <= SHORT { unsafe { sum::<T, $fused, $wide>(n, a, b) } } else { in_blocks(ctx, n, [a, b], &part) };
             // SAFETY: the caller's.
             unsafe { to.cast::<T>().write_unaligned(total) };
         }
@@ -401,13 +403,30 @@ dots! {
     dot_anywhere false false;
 }
 
+/// Whether this core's own cache holds both vectors, of so many bytes: its thread has read most of them just before. To another one
+/// they would have to be brought.
+fn are_near(vectors: [Strided; 2], bytes: usize) -> bool {
+    thread_local! {
+        static LAST: Cell<[usize; 2]> = const { Cell::new([0; 2]) };
+    }
+    let now = vectors.map(|v| v.data as usize);
+    let last = LAST.replace(now);
+    now.iter().zip(last).all(|(at, before)| at.abs_diff(before) < bytes / 2)
+}
+
 /// Blocks are given to threads, and their sums are added up in order.
 #[inline(never)]
-fn in_blocks<T: Number>(ctx: *mut CallCtx, n: usize, sum: &(dyn Fn(usize, usize) -> T + Sync)) -> T {
+fn in_blocks<T: Number>(
+    ctx: *mut CallCtx,
+    n: usize,
+    vectors: [Strided; 2],
+    sum: &(dyn Fn(usize, usize) -> T + Sync),
+) -> T {
     let block = n.div_ceil((n / BLOCK).min(BLOCKS)).next_multiple_of(AT_A_TIME);
     let mut sums = [T::ZERO; BLOCKS];
     let to = &Sums(sums.as_mut_ptr());
     let blocks = n.div_ceil(block);
+    let ctx = if n <= FEW && are_near(vectors, n * size_of::<T>()) { null_mut() } else { ctx };
     each(ctx, blocks, cost(block), &|at| {
         let first = at * block;
         // SAFETY: an item of its own.
@@ -449,7 +468,6 @@ unsafe fn flipped<T: Number, const FUSED: bool, const WIDE: bool>(n: usize, a: S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr::null_mut;
 
     /// Every order of axes, forwards and backwards, is the same sum.
     #[test]

@@ -3,6 +3,7 @@
 //! A region is one list of ops with arguments; there is no CFG and no phi. Ids are never reused:
 //! a removed op is simply in no region's list any more, and the next lowering rebuilds without it.
 
+use crate::attr::Const;
 use crate::fast::FastMath;
 use crate::ops::{Effects, Op};
 use crate::site::Site;
@@ -146,6 +147,14 @@ impl Func {
     /// An op.
     pub fn op(&self, id: OpId) -> &OpData {
         &self.ops[id.index()]
+    }
+
+    /// The integer that a value is, where a constant defines it.
+    pub fn constant_int(&self, v: ValueId) -> Option<i128> {
+        match self.ops.iter().rev().find(|op| op.results.first() == Some(&v))?.op {
+            Op::Const { value: Const::Int(n) } => Some(n),
+            _ => None,
+        }
     }
 
     /// A region.

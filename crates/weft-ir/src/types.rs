@@ -214,6 +214,15 @@ impl TensorType {
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
+
+    /// The axis along which elements are next to each other, where the layout tells.
+    pub fn dense_axis(&self) -> Option<usize> {
+        match self.layout {
+            Layout::C | Layout::I => self.rank().checked_sub(1),
+            Layout::F => (self.rank() > 0).then_some(0),
+            Layout::A => None,
+        }
+    }
 }
 
 /// Address space of a [`Type::Mem`].

@@ -6,12 +6,13 @@
 //! - [`push_refines`] (`ntensor`): the check of a computed array's sizes moves to the arrays it is computed from,
 //!   so that `sin(x) + cos(y)` stays one loop though the sizes of `x` and `y` meet only at the sum.
 //! - [`idle`]: checks that never raise.
-//! - [`cse`]: equal pure scalar ops become one. Bodies of `nt.elementwise` and `env.region` see only their arguments.
+//! - [`cse`]: equal scalar ops, branches and loops become one. Bodies of `nt.elementwise` and `env.region` see only their arguments.
 //! - [`dce`]: unused ops, results and operands go.
 
 use crate::{idle, sizes};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use weft_ir::attr::Const;
+use weft_ir::ops::Effects;
 use weft_ir::{Builder, DType, Dim, Func, Op, OpId, RegionId, TensorType, Type, ValueId};
 
 /// Everything, in order. `push_refines` only does something where whole arrays are refined.
@@ -144,6 +145,37 @@ pub fn fold(f: &mut Func) {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Sizes of arrays that are made here are the numbers that they were bound to: nobody needs an array to ask for them.
+pub fn known_sizes(f: &mut Func) {
+    let (defs, mut bound, mut asked) = (definitions(f), BTreeMap::new(), vec![]);
+    f.walk(&mut |id| {
+        let data = f.op(id);
+        match data.op {
+            Op::ShapeBind { dim } => {
+                bound.entry(dim).or_insert(data.operands[0]);
+            }
+            Op::NtDim { dim } => {
+                let made = defs[data.operands[0].index()].is_some_and(|op| f.op(op).op.effects().fresh);
+                if let Some(size) = dims(f, data.operands[0]).get(dim as usize).filter(|_| made) {
+                    asked.push((id, *size));
+                }
+            }
+            _ => {}
+        }
+    });
+    for (id, size) in asked {
+        let Some(&number) = bound.get(&size) else { continue };
+        let result = f.op(id).results[0];
+        if f.ty(number) == f.ty(result) {
+            let uses = f.ops.iter_mut().flat_map(|op| op.operands.iter_mut());
+            uses.filter(|v| **v == result).for_each(|v| *v = number);
+        } else {
+            f.ops[id.index()].op = Op::Cast;
+            f.ops[id.index()].operands = vec![number].into();
         }
     }
 }
@@ -317,26 +349,6 @@ fn cse_region(
                 *v = next;
             }
         }
-        let data = f.op(id);
-        let pure = data.op.effects() == weft_ir::ops::Effects::PURE || matches!(data.op, Op::NtIndex { .. });
-        if pure && data.regions.is_empty() && !data.results.is_empty() {
-            let key = (data.op.name(), data.operands.to_vec());
-            let equal = |&other: &OpId| {
-                let o = f.op(other);
-                let types = o.results.iter().zip(&data.results).all(|(&a, &b)| f.ty(a) == f.ty(b));
-                types && o.results.len() == data.results.len() && computes_the_same(&o.op, &data.op)
-            };
-            let is_object = data.op.dialect() == "nt" && data.results.iter().any(|v| objects.contains(v));
-            let first = known.get(&key).and_then(|ids| ids.iter().find(|o| equal(o)));
-            if let Some(&first) = first.filter(|_| !is_object) {
-                let pairs: Vec<_> = data.results.iter().copied().zip(f.op(first).results.iter().copied()).collect();
-                map.extend(pairs);
-                continue;
-            }
-            known.entry(key.clone()).or_default().push(id);
-            added.push(key);
-        }
-        kept.push(id);
         let regions = f.op(id).regions.clone();
         for r in regions {
             if is_isolated(&f.op(id).op) {
@@ -346,6 +358,21 @@ fn cse_region(
                 cse_region(f, r, objects, known, map);
             }
         }
+        if repeats(f, id) {
+            let data = f.op(id);
+            let key = (data.op.name(), data.operands.to_vec());
+            let equal = |&&other: &&OpId| is_same(f, other, id, &mut BTreeMap::new());
+            let is_object = data.op.dialect() == "nt" && data.results.iter().any(|v| objects.contains(v));
+            let first = known.get(&key).and_then(|ids| ids.iter().find(equal));
+            if let Some(&first) = first.filter(|_| !is_object) {
+                let pairs: Vec<_> = data.results.iter().copied().zip(f.op(first).results.iter().copied()).collect();
+                map.extend(pairs);
+                continue;
+            }
+            known.entry(key.clone()).or_default().push(id);
+            added.push(key);
+        }
+        kept.push(id);
     }
     f.regions[region.index()].ops = kept;
     // What this region computed is not visible after it.
@@ -356,11 +383,51 @@ fn cse_region(
     }
 }
 
-/// Whether two ops of the same operands have the same results. An index that was found inside once does not raise the second
-/// time, whatever it would say.
+/// Whether an op gives the same whenever it has the same operands, and does nothing else. What would raise the second time has raised
+/// the first time.
+fn repeats(f: &Func, id: OpId) -> bool {
+    let data = f.op(id);
+    match data.op {
+        Op::NtIndex { .. } | Op::Checked { .. } => true,
+        Op::ScfFor | Op::ScfIf => {
+            let numbers = data.results.iter().all(|&v| f.ty(v).as_tensor().is_none());
+            numbers && Effects { may_raise: false, ..f.effects(id) } == Effects::PURE
+        }
+        _ => data.op.effects() == Effects::PURE && data.regions.is_empty() && !data.results.is_empty(),
+    }
+}
+
+/// Whether two ops do the same. `names`: what the values that the second one defines are in the first.
+fn is_same(f: &Func, first: OpId, second: OpId, names: &mut BTreeMap<ValueId, ValueId>) -> bool {
+    let (a, b) = (f.op(first), f.op(second));
+    let named = |v: &ValueId, names: &BTreeMap<ValueId, ValueId>| *names.get(v).unwrap_or(v);
+    let alike = a.operands.len() == b.operands.len()
+        && a.results.len() == b.results.len()
+        && a.regions.len() == b.regions.len()
+        && a.operands.iter().zip(&b.operands).all(|(x, y)| *x == named(y, names))
+        && computes_the_same(&a.op, &b.op);
+    let same = |these: &[ValueId], those: &[ValueId], names: &mut BTreeMap<ValueId, ValueId>| {
+        let types = these.len() == those.len() && these.iter().zip(those).all(|(&x, &y)| f.ty(x) == f.ty(y));
+        names.extend(those.iter().copied().zip(these.iter().copied()));
+        types
+    };
+    alike
+        && same(&a.results, &b.results, names)
+        && a.regions.iter().zip(&b.regions).all(|(&r, &s)| {
+            let (r, s) = (f.region(r), f.region(s));
+            same(&r.args, &s.args, names)
+                && r.ops.len() == s.ops.len()
+                && r.ops.iter().zip(&s.ops).all(|(&x, &y)| is_same(f, x, y, names))
+        })
+}
+
+/// Whether two ops of the same operands have the same results. Where one would raise, and what it would say, does not matter: the
+/// other has raised.
 fn computes_the_same(first: &Op, second: &Op) -> bool {
     match (first, second) {
         (Op::NtIndex { wrap: a, .. }, Op::NtIndex { wrap: b, .. }) => a == b,
+        (Op::Checked { op: a, .. }, Op::Checked { op: b, .. }) => a == b,
+        (Op::Raise { .. }, Op::Raise { .. }) => true,
         _ => first == second,
     }
 }

@@ -10,10 +10,11 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, columns, comprehend, dots, forward, panels, products, rows, together};
+use crate::{PassCx, blocks, canon, columns, comprehend, dots, flat, forward, panels, products, rows, together};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
+use weft_ir::math::By;
 use weft_ir::{Builder, Dim, Func, Layout, Module, Op, OpData, OpId, RegionId, Stage, TensorType, Type, ValueId};
 
 /// Most scalar ops in one body.
@@ -28,6 +29,7 @@ const MAX_RECOMPUTED: usize = 4;
 /// The pass.
 pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
     for f in m.funcs.iter_mut().filter(|f| !f.kernel) {
+        canon::known_sizes(f);
         canon::cse(f);
         canon::dce(f);
         // `x[i:j] += y` ends by writing the slice into itself.
@@ -49,6 +51,9 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
                 continue;
             }
             forward::run(f, region);
+            if host {
+                flat::run(f, region);
+            }
             sink_constants(f, region);
             merge(f, region, false);
             while recompute(f, region) {
@@ -76,6 +81,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         comprehend::run(f);
         // Last: all others know statements that write one array.
         together::run(f);
+        products::store(f);
     }
     m.stage = Stage::Fused;
     Ok(m)
@@ -460,10 +466,21 @@ fn writes_between(f: &Func, ops: &[OpId], first: OpId, last: OpId) -> bool {
 }
 
 fn has_transcendental(f: &Func, op: OpId) -> bool {
+    has(f, op, |op| op.dialect() == "math" || *op == Op::Pow)
+}
+
+/// Whether what an op computes of an element takes a call of a function.
+fn has_call(f: &Func, op: OpId) -> bool {
+    has(f, op, |op| match op {
+        Op::Math { function, .. } => function.by() != By::Instruction,
+        op => *op == Op::Pow,
+    })
+}
+
+/// Whether a body has such an op.
+pub(crate) fn has(f: &Func, id: OpId, is: impl Fn(&Op) -> bool) -> bool {
     let mut found = false;
-    for &r in &f.op(op).regions {
-        f.walk_region(r, &mut |op| found |= f.op(op).op.dialect() == "math" || f.op(op).op == Op::Pow);
-    }
+    f.op(id).regions.iter().for_each(|&r| f.walk_region(r, &mut |op| found |= is(&f.op(op).op)));
     found
 }
 
@@ -661,7 +678,7 @@ fn put_in_place(f: &mut Func, region: RegionId) {
 
 /// The operands and the body of an elementwise op over a whole array that gives what an `nt.put` writes; and the op that is no
 /// longer needed.
-fn whole_work(
+pub(crate) fn whole_work(
     f: &mut Func,
     before: &[OpId],
     put: &OpData,
@@ -685,17 +702,13 @@ fn whole_work(
         let mut first = defines(f, value)?;
         let producer = before[first];
         let data = f.op(producer);
-        let mut positions = false;
-        f.op(producer).regions.iter().for_each(|&r| {
-            f.walk_region(r, &mut |op| positions |= matches!(f.op(op).op, Op::NtPosition { .. }));
-        });
         let cheap = is_elementwise(f, producer)
             && data.results.len() == 1
             && uses[value.index()] == 1
             && body_size(f, producer) <= MAX_PUT
             && !f.effects(producer).may_raise
-            && !has_transcendental(f, producer)
-            && !positions;
+            && !has_call(f, producer)
+            && !has(f, producer, |op| matches!(op, Op::NtPosition { .. }));
         if !cheap {
             return None;
         }

@@ -23,6 +23,7 @@ pub mod canon;
 mod columns;
 mod comprehend;
 mod dots;
+mod flat;
 mod forward;
 pub mod fuse;
 mod idle;

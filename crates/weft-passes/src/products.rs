@@ -3,7 +3,7 @@
 //! In and out: a host function at stage `fused`, edited in place. In `np.maximum(a @ b + bias, 0)` the product would be written as a
 //! whole, and read again when it is no longer in a cache. So the routine that multiplies runs the elementwise op for each
 //! piece that it has done, in place. Other matrices are better read from one end to the other than by pieces: with them the
-//! product is computed as a whole.
+//! product is computed as a whole. A product that is only copied (`c[:] = a @ b`) is written where it goes.
 
 use crate::fuse::each_op;
 use crate::{canon, races};
@@ -12,6 +12,81 @@ use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, TensorType, Type, 
 /// The step.
 pub fn run(f: &mut Func) {
     each_op(f, f.body, &mut |f, region, at| Some(Found::new(f, region, at)?.rewrite(f, region, at)));
+}
+
+/// Lets products that are only copied into an array be computed there (`nt.into`), also where the copy has other sizes. Last: all others
+/// look for products in the open.
+pub fn store(f: &mut Func) {
+    let uses = f.use_counts();
+    each_op(f, f.body, &mut |f, region, at| store_one(f, region, at, &uses));
+}
+
+fn store_one(f: &mut Func, region: RegionId, at: usize, uses: &[u32]) -> Option<usize> {
+    let ops = f.region(region).ops.clone();
+    let copy = f.op(ops[at]).clone();
+    if copy.op != Op::NtCopy {
+        return None;
+    }
+    let (mut to, mut from) = (copy.operands[0], copy.operands[1]);
+    let defines = |v: ValueId| ops[..at].iter().rposition(|&op| f.op(op).results.first() == Some(&v));
+    let mut made = defines(from)?;
+    let mut gone = vec![];
+    if f.op(ops[made]).op == Op::NtReshape && uses[from.index()] == 1 {
+        gone.push(ops[made]);
+        from = f.op(ops[made]).operands[0];
+        made = defines(from)?;
+    }
+    let product = ops[made];
+    let [have, want] = [to, from].map(|v| f.ty(v).as_tensor());
+    let (have, want) = (have?.clone(), want?.clone());
+    let dense = have.layout == Layout::C || (have.layout == Layout::F && gone.is_empty());
+    let alike = have.dtype == want.dtype && have.place.is_host() && want.layout == Layout::C;
+    let sized = have.dims == want.dims || !gone.is_empty();
+    let quiet = |&op: &OpId| matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes;
+    let asked: Vec<OpId> = ops[made..at].iter().copied().filter(|&op| sizes_of(f, op, from).is_some()).collect();
+    let alone = f.op(product).op == Op::NtMatmul
+        && uses[from.index()] == 1 + asked.len() as u32
+        && ops[made..at].iter().all(quiet);
+    if !(dense && alike && sized && alone) {
+        return None;
+    }
+    // The factors know the sizes before the product is there.
+    let rank = want.dims.len() as u32;
+    let factors = f.op(product).operands.clone();
+    if !asked.iter().all(|&op| sizes_of(f, op, from).is_some_and(|dim| dim + 2 >= rank)) {
+        return None;
+    }
+    for op in asked {
+        let of = usize::from(sizes_of(f, op, from) == Some(rank - 1));
+        f.ops[op.index()].operands = vec![factors[of]].into();
+    }
+    let mut here = vec![];
+    if have.dims != want.dims {
+        let setup = f.new_region();
+        let ty = Type::tensor(TensorType { dims: want.dims, ..have });
+        to = Builder { func: f, region: setup, span: copy.span }.value(Op::NtReshape, &[to], ty);
+        here = std::mem::take(&mut f.regions[setup.index()].ops);
+    }
+    gone.push(product);
+    let inner = f.new_region();
+    f.regions[inner.index()].ops.push(product);
+    Builder { func: f, region: inner, span: copy.span }.effect(Op::Yield, &[from]);
+    let into = &mut f.ops[ops[at].index()];
+    (into.op, into.operands, into.regions) = (Op::NtInto, vec![to].into(), vec![inner].into());
+    here.push(ops[at]);
+    let next = at + here.len() - gone.len();
+    let ops = &mut f.regions[region.index()].ops;
+    ops.splice(at..=at, here);
+    ops.retain(|op| !gone.contains(op));
+    Some(next)
+}
+
+/// Which size of an array an op asks for.
+fn sizes_of(f: &Func, op: OpId, v: ValueId) -> Option<u32> {
+    match f.op(op).op {
+        Op::NtDim { dim } if f.op(op).operands[0] == v => Some(dim),
+        _ => None,
+    }
 }
 
 /// A product, and the elementwise op that alone uses it.

@@ -53,7 +53,7 @@ impl Found {
         self.names.get(&d).copied().unwrap_or(d)
     }
 
-    /// Which number a result surely is: `n - 0`, `(n + 1) - 1`, `n // 1`, `n if n > 0 else 0` of a size, and what chooses between
+    /// Which number a result surely is: `n - 0`, `(n + 1) - 1`, `n * 1`, `n // 1`, `n if n > 0 else 0` of a size, and what chooses between
     /// equals. The library counts the items of `range(n)` so.
     fn same_as_operand(&self, f: &Func, defs: &[Option<OpId>], data: &OpData) -> Option<ValueId> {
         let [.., a, b] = data.operands[..] else { return None };
@@ -62,7 +62,8 @@ impl Found {
         let is_size = |v: ValueId| def(v).is_some_and(|o| matches!(o.op, Op::NtDim { .. }));
         let known = match data.op {
             Op::Add | Op::Sub if is(b, 0) => a,
-            Op::FloorDiv if is(b, 1) => a,
+            Op::FloorDiv | Op::Mul if is(b, 1) => a,
+            Op::Mul if is(a, 1) => b,
             Op::Sub => {
                 let sum = def(self.number(a)).filter(|o| o.op == Op::Add)?;
                 (self.number(sum.operands[1]) == self.number(b)).then_some(sum.operands[0])?
@@ -88,7 +89,9 @@ impl Found {
                 Op::Cast if wide(data.operands[0]) && wide(data.results[0]) => {
                     self.same.insert(data.results[0], self.number(data.operands[0]));
                 }
-                Op::Select | Op::Min | Op::Max | Op::Add | Op::Sub | Op::FloorDiv if wide(data.results[0]) => {
+                Op::Select | Op::Min | Op::Max | Op::Add | Op::Sub | Op::Mul | Op::FloorDiv
+                    if wide(data.results[0]) =>
+                {
                     if let Some(v) = self.same_as_operand(f, defs, data) {
                         self.same.insert(data.results[0], v);
                     }

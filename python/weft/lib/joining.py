@@ -535,7 +535,9 @@ def check_edges(edges, bins):
 def in_equal_bins(x, edges, counts, weights, first, last):
     values = None if weights is None else prim.reshape(weights, (-1,))
     # NumPy adds up so many at a time: each part has counts of its own, and they are added up in order.
-    size, bins = 65536, counts.shape[0]
+    bins = counts.shape[0]
+    # Whole numbers have one sum in any order: smaller parts are shared out more evenly.
+    size = max(16384, bins) if weights is None else 65536
     count = (x.shape[0] + size - 1) // size
     # Few at once where there are many bins: what the parts have of their own should be small.
     together = max(1, min(count, 16, 2**20 // bins))
@@ -556,12 +558,12 @@ def fill_equal_bins(x, edges, counts, values, first, last):
     n = counts.shape[0]
     part = prim.as_dtype(x, prim.dtype_of(edges))
     scaled = (part - first) / (last - first) * n
-    found = prim.as_dtype(scaled, int)
+    found = np.trunc(scaled)
     # Far enough from both edges the division is right, whatever was rounded: only others are compared with the edges.
-    rest = scaled - prim.as_dtype(found, prim.dtype_of(edges))
+    rest = scaled - found
     margin = prim.as_dtype(bin_margin(part, n, float(first), float(last)), prim.dtype_of(edges))
     surely = (part >= first) & (part <= last) & (rest > margin) & (rest < 1 - margin)
-    bins = np.where(surely, found, -1)
+    bins = np.where(surely, prim.as_dtype(found, np.int32), -1)
     for i in range(part.shape[0]):
         k = int(bins[i])
         if k < 0:
@@ -576,9 +578,10 @@ def fill_equal_bins(x, edges, counts, values, first, last):
 def bin_margin(x, n, first, last):
     """How much of a bin rounding can make of a number's place in it, and of where the edges are."""
     width = last - first
-    # Half of the distance from 1 to the next float. Halves, and widths near the smallest float, are rounded more.
+    # Half of the distance from 1 to the next float. Halves, and widths near the smallest float, are rounded more;
+    # and the number of a bin may be too large for 32 bits.
     unit = 2.0**-53 if prim.size(x) == 8 else 2.0**-24
-    if prim.size(x) == 2 or width / n < 1e-30:
+    if prim.size(x) == 2 or width / n < 1e-30 or n >= 2**31:
         return 1.0
     # Four roundings of the place; three of the width and one of its own for an edge. Twice that is more than enough.
     return 32.0 * n * unit * max(abs(first), abs(last)) / width

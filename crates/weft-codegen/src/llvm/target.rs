@@ -217,9 +217,12 @@ pub(super) fn initialise() {
         // the same array always does (elimination in place: 2 to 4 times faster).
         // The parts of complex numbers are read and written by whole vectors also where the last turn, or a condition, leaves
         // some out: gathers take several times as long, and nothing scatters.
+        // Steps from element to element are in bytes: a loop for steps of one byte, which LLVM would make of every loop over columns,
+        // is never run, and what is left for all others is not vectorised.
         let options = [
             c"weft".as_ptr(),
             c"-disable-lsr".as_ptr(),
+            c"-enable-mem-access-versioning=0".as_ptr(),
             c"-hoist-runtime-checks=0".as_ptr(),
             c"-enable-masked-interleaved-mem-accesses".as_ptr(),
         ];

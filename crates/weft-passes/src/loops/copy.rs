@@ -21,6 +21,11 @@ const FEW: u64 = 32;
 /// Elements that one thread goes through in order, where that saves an array of their own.
 const IN_ORDER: i64 = 1 << 14;
 
+/// Elements that one thread computes faster than two where they go through an array of their own and are read from elsewhere in the
+/// array that is written, by a few instructions each: the other thread has just written what this one reads.
+const ALONE: i64 = 1 << 15;
+const FEW_TENTHS: u64 = 5;
+
 /// What is written.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
@@ -111,8 +116,20 @@ impl Lower<'_> {
                 detour = Some(self.either(detour, ne));
             }
         }
-        let columns = self.columns(work, &to, &ty.dims);
-        let mut saved = self.save_repeated(work, &to, &ty.dims, &columns)?;
+        let factors: Option<[Array; 2]> = match self.r.src.op(work) {
+            data if data.op == Op::NtMatmul => Some([0, 1].map(|k| self.array(data.operands[k]).clone())),
+            _ => None,
+        };
+        for factor in factors.iter().flatten() {
+            if let Some(shares) = self.share_memory(&to, factor) {
+                detour = Some(self.either(detour, shares));
+            }
+        }
+        let (mut columns, mut saved) = (vec![], BTreeMap::new());
+        if factors.is_none() {
+            columns = self.columns(work, &to, &ty.dims);
+            saved = self.save_repeated(work, &to, &ty.dims, &columns)?;
+        }
         for &v in &columns {
             let column = self.array(v).clone();
             let copy = match self.meets_other_rows(&to, &column) {
@@ -123,7 +140,8 @@ impl Lower<'_> {
             saved.insert(v, column);
         }
         let mut in_order: Option<ValueId> = None;
-        for Read { from, as_is } in self.read_by(work, data.operands[0], &saved) {
+        let read = if factors.is_some() { vec![] } else { self.read_by(work, data.operands[0], &saved) };
+        for Read { from, as_is } in read {
             let meets = if as_is { self.meets(&to, &from) } else { self.share_memory(&to, &from) };
             let Some(mut meets) = meets else { continue };
             if as_is
@@ -141,10 +159,22 @@ impl Lower<'_> {
         let layout = if to.ty.layout == Layout::F { Layout::F } else { Layout::C };
         let own = TensorType { layout, ..ty.clone() };
         let Some(detour) = detour else {
-            self.elementwise_by_rows(work, &to, &columns)?;
+            match factors {
+                Some([a, b]) => self.multiply(a, b, to)?,
+                None => self.elementwise_by_rows(work, &to, &columns)?,
+            }
             self.arrays.extend(saved);
             return Ok(());
         };
+        let cost: u64 = self.r.src.op(work).regions.iter().map(|&r| cost::tenths(self.r.src, r)).sum();
+        let short = to.ty.rank() == 1 && factors.is_none() && cost <= FEW_TENTHS;
+        if short && self.loops > 0 && self.place.is_host() {
+            let mut b = self.r.b();
+            let most = b.i64(ALONE);
+            let few = b.value(Op::Cmp { is: CmpOp::Le }, &[to.sizes[0], most], Type::BOOL);
+            let alone = b.value(Op::And, &[detour, few], Type::BOOL);
+            in_order = Some(self.either(in_order, alone));
+        }
         let place = to.ty.place.clone();
         let (elsewhere, ()) = self.nested(|l| {
             let fresh = l.alloc(&own, &place);
@@ -162,9 +192,12 @@ impl Lower<'_> {
         // The strides are those of `to`, or of an array with at least its order.
         let ty = TensorType { layout: to.ty.layout, ..ty };
         let out = Array { ty, mem: values[0], owner: values[1], sizes, strides: values[2..].to_vec() };
-        match in_order {
-            Some(in_order) => self.elementwise_in_order(work, std::slice::from_ref(&out), None, Some(in_order))?,
-            None => self.elementwise_by_rows(work, &out, &columns)?,
+        match (in_order, factors) {
+            (_, Some([a, b])) => self.multiply(a, b, out.clone())?,
+            (Some(in_order), None) => {
+                self.elementwise_in_order(work, std::slice::from_ref(&out), None, Some(in_order))?
+            }
+            (None, None) => self.elementwise_by_rows(work, &out, &columns)?,
         }
         self.arrays.extend(saved);
         let (moves, ()) = self.nested(|l| {

@@ -1,6 +1,5 @@
 //! A static estimate of what one item costs, for the choice between one thread and many.
 
-use weft_ir::attr::Const;
 use weft_ir::math::By;
 use weft_ir::{Func, MathFn, Op, OpId, RegionId, ValueId};
 
@@ -35,17 +34,10 @@ fn op(f: &Func, id: OpId) -> u64 {
 }
 
 fn turns(f: &Func, lo: ValueId, hi: ValueId) -> u64 {
-    match (constant(f, lo), constant(f, hi)) {
+    match (f.constant_int(lo), f.constant_int(hi)) {
         (Some(lo), Some(hi)) => (hi - lo).clamp(1, 1 << 32) as u64,
         _ => 16,
     }
-}
-
-fn constant(f: &Func, v: ValueId) -> Option<i128> {
-    f.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
-        Op::Const { value: Const::Int(n) } => Some(n),
-        _ => None,
-    })
 }
 
 /// Whether what an iteration of a block takes depends on lengths that are not known: of loops in the loop over the block's
@@ -55,7 +47,7 @@ pub fn is_unknown(f: &Func, block: RegionId) -> bool {
     for &turns in f.region(block).ops.iter().filter(|&&id| f.op(id).op == Op::ScfFor) {
         f.walk_region(f.op(turns).regions[0], &mut |id| {
             let data = f.op(id);
-            let known = |some: &[ValueId]| some.iter().all(|&v| constant(f, v).is_some());
+            let known = |some: &[ValueId]| some.iter().all(|&v| f.constant_int(v).is_some());
             found |= match data.op {
                 Op::ScfLoop | Op::Call { .. } => true,
                 Op::ScfFor => !known(&data.operands[..2]),

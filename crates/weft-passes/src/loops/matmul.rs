@@ -47,7 +47,13 @@ impl Lower<'_> {
             return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
         }
         let to = self.alloc(&ty, &Place::Host);
-        let product = Product { outer: ty.rank() - 2, to, a, b };
+        self.arrays.insert(data.results[0], to.clone());
+        self.multiply(a, b, to)
+    }
+
+    /// The product of two arrays, written into another one that shares no memory with them.
+    pub fn multiply(&mut self, a: Array, b: Array, to: Array) -> Result<(), Diagnostic> {
+        let product = Product { outer: to.ty.rank() - 2, to, a, b };
         if product.outer == 0 {
             self.one(&product, &[]);
         } else {
@@ -63,7 +69,6 @@ impl Lower<'_> {
             });
             self.r.b().op(Op::ScfIf, &[small], &[], &[in_order?.0, on_threads?.0]);
         }
-        self.arrays.insert(data.results[0], product.to);
         Ok(())
     }
 

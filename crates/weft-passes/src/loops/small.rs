@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use weft_ir::attr::{CmpOp, Const};
+use weft_ir::attr::CmpOp;
 use weft_ir::{Builder, DType, Func, Op, OpData, OpId, Place, RegionId, Type, ValueId};
 
 /// Most bytes of a temporary on the stack.
@@ -62,7 +62,7 @@ impl Small<'_> {
             let repeats = matches!(data.op, Op::ScfFor | Op::ScfLoop | Op::ParBlocks { .. });
             data.regions.iter().for_each(|&r| self.region(r, in_loop || repeats));
             let temporary = matches!(data.op, Op::MemAlloc { .. }) && self.only_released.contains(&data.results[1]);
-            let bytes = temporary.then(|| constant(self.f, data.operands[0]));
+            let bytes = temporary.then(|| self.f.constant_int(data.operands[0]).and_then(|n| i64::try_from(n).ok()));
             match bytes {
                 Some(Some(bytes)) if (0..=SMALL).contains(&bytes) && bytes <= self.left => {
                     self.on_stack(region, id, bytes.max(1));
@@ -112,13 +112,6 @@ impl Small<'_> {
         op.regions = vec![asked, small].into();
         self.f.regions[region.index()].ops.push(id);
     }
-}
-
-fn constant(f: &Func, v: ValueId) -> Option<i64> {
-    f.ops.iter().find(|o| o.results.first() == Some(&v)).and_then(|o| match o.op {
-        Op::Const { value: Const::Int(n) } => i64::try_from(n).ok(),
-        _ => None,
-    })
 }
 
 /// Releases only what the runtime gave.

@@ -30,7 +30,7 @@ impl Lower<'_> {
         let parts: Vec<ValueId> = data.operands[1..].iter().map(|&v| self.r.get(v)).collect();
         let mut offset: Option<ValueId> = None;
         for (axis, part) in parts.chunks(2).enumerate() {
-            if self.constant_int(part[0]) == Some(0) {
+            if self.r.dst.constant_int(part[0]) == Some(0) {
                 continue;
             }
             let mut b = self.r.b();
@@ -48,8 +48,12 @@ impl Lower<'_> {
                 continue;
             };
             let step = parts[2 * axis + 1];
-            strides.push(match self.constant_int(step) {
-                Some(1) => a.strides[axis],
+            strides.push(match (self.r.dst.constant_int(step), a.ty.dense_axis()) {
+                (Some(1), _) => a.strides[axis],
+                // A number that the loops over the view know: they need not gather.
+                (Some(step), Some(known)) if known == axis => {
+                    self.r.b().i64((step as i64).wrapping_mul(a.ty.dtype.size() as i64))
+                }
                 _ => self.r.b().value(Op::Mul, &[step, a.strides[axis]], Type::I64),
             });
         }
@@ -171,15 +175,5 @@ impl Lower<'_> {
         let (raises, _) = b.region(|b| b.effect(Op::Raise { site }, values));
         let (goes_on, _) = b.region(|b| b.effect(Op::Yield, &[]));
         b.op(Op::ScfIf, &[bad], &[], &[raises, goes_on]);
-    }
-
-    /// The integer a new value is known to be.
-    pub fn constant_int(&self, v: ValueId) -> Option<i128> {
-        let ops = &self.r.dst.region(self.r.at).ops;
-        let def = ops.iter().rev().find(|&&op| self.r.dst.op(op).results.first() == Some(&v))?;
-        match self.r.dst.op(*def).op {
-            Op::Const { value: weft_ir::attr::Const::Int(n) } => Some(n),
-            _ => None,
-        }
     }
 }
