@@ -20,9 +20,15 @@ ONE_LOOP = {
     "slices": ("a[1:-1] += x[2:] - x[:-2]\nb[1:-1] += a[1:-1] * s", 2),
     "slices with a step": ("a[::2] = x[::2] * s\nb[::2] = x[::2] + a[::2]", 2),
     "of both directions": ("a[::-1] = x * s\nb[::-1] = x - s", 2),
-    "new arrays": ("p = np.zeros(a.size)\nq = np.ones(a.size)\nv, w = p[1:], q[1:]\np[:] = x * 2\nq[:] = p + x\na[1:] = v + w", 2),
+    "new arrays": (
+        "p = np.zeros(a.size)\nq = np.ones(a.size)\nv, w = p[1:], q[1:]\np[:] = x * 2\nq[:] = p + x\na[1:] = v + w",
+        2,
+    ),
     "in a loop": ("k = 0\nwhile k < 3:\n    a += x * k\n    b -= a + k\n    k += 1", 2),
-    "dtypes": ("n = np.zeros(a.size, np.int32)\nv = n[1:]\nn[:] = (x * 10).astype(np.int32)\na[:] = n * 0.5 + x\nb[1:] = v", 2),
+    "dtypes": (
+        "n = np.zeros(a.size, np.int32)\nv = n[1:]\nn[:] = (x * 10).astype(np.int32)\na[:] = n * 0.5 + x\nb[1:] = v",
+        2,
+    ),
     "where the same array is read and written": ("a[:] = a * s + x\nb[:] = b * s + a + x", 2),
 }
 
