@@ -31,6 +31,7 @@ test: setup lint test-rust build test-python ## Everything a change must pass
 wheel: setup ## A self-contained wheel in dist/, checked for size and for what it links
 	rm -rf dist
 	$(LLVM_ENV) $(VENV)/bin/maturin build --profile wheel --out dist
+	$(PY) scripts/pack_wheel.py dist/*.whl
 	$(PY) scripts/check_wheel.py dist/*.whl
 
 promises: ## The promises of docs/spec.md that no test names

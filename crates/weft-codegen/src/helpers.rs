@@ -25,6 +25,7 @@ pub(crate) fn address(name: &str) -> Option<u64> {
         "weft_count" => crate::masks::count as *const () as u64,
         "weft_compress" => crate::masks::compress as *const () as u64,
         "weft_matmul" => crate::matmul::matmul as *const () as u64,
+        "weft_both_sides" => crate::both_sides::both_sides as *const () as u64,
         "weft_cholesky" => crate::linalg::cholesky_in_place as *const () as u64,
         "weft_solve" => crate::linalg::solve_in_place as *const () as u64,
         "weft_is_far" => crate::stream::is_far as *const () as u64,

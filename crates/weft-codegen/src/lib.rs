@@ -27,6 +27,7 @@
 #![deny(missing_docs)]
 
 pub mod abi;
+mod both_sides;
 mod compile;
 mod copy;
 mod dense;

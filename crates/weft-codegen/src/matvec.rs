@@ -18,7 +18,7 @@ const FEW: usize = 1 << 15;
 const SPEED: usize = 4;
 /// Into how many parts of its rows a matrix is cut; of its columns, where it is read by them, and at least so many
 /// columns of one.
-const PARTS: usize = 16;
+pub(crate) const PARTS: usize = 16;
 const SLICES: usize = 8;
 const SLICE: usize = 32;
 
@@ -67,7 +67,7 @@ pub(crate) unsafe fn matvec(ctx: *mut CallCtx, dtype: DType, product: MatVec) {
 }
 
 /// In parts that are given to threads.
-fn in_parts<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
+pub(crate) fn in_parts<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
     if p.rows * p.columns <= FEW {
         return by_either::<T>(*p);
     }
@@ -85,7 +85,7 @@ fn in_parts<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
 }
 
 /// So many products of elements, in nanoseconds.
-fn cost(products: usize) -> u32 {
+pub(crate) fn cost(products: usize) -> u32 {
     u32::try_from(products / SPEED).unwrap_or(u32::MAX)
 }
 
@@ -119,13 +119,13 @@ fn in_slices<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
 }
 
 /// Room for sums, in which every thread has a place of its own.
-struct Sums<T>(*mut T);
+pub(crate) struct Sums<T>(pub *mut T);
 
 // SAFETY: as it says.
 unsafe impl<T> Sync for Sums<T> {}
 
 /// By rows or by columns, whichever lie closer together.
-fn by_either<T: Number>(mut p: MatVec) {
+pub(crate) fn by_either<T: Number>(mut p: MatVec) {
     let item = size_of::<T>() as isize;
     if p.columns == 0 {
         for i in 0..p.rows as isize {

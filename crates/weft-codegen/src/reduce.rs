@@ -186,6 +186,8 @@ pub(crate) trait Combine<T: Copy> {
     const IDENTITY: T;
     /// The result of no elements.
     const EMPTY: T = Self::IDENTITY;
+    /// Whether it needs no register beside the accumulators.
+    const LEAN: bool = false;
     fn fold(a: T, b: T) -> T;
 }
 
@@ -199,6 +201,7 @@ pub(crate) struct And;
 impl<T: Item> Combine<T> for Sum {
     const IDENTITY: T = T::NEUTRAL;
     const EMPTY: T = T::ZERO;
+    const LEAN: bool = true;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
         a.plus(b)
@@ -207,6 +210,7 @@ impl<T: Item> Combine<T> for Sum {
 
 impl<T: Item> Combine<T> for Prod {
     const IDENTITY: T = T::ONE;
+    const LEAN: bool = true;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
         a.times(b)
@@ -345,8 +349,8 @@ unsafe fn one_block<T: Item, C: Combine<T>, const P: usize>(n: usize, data: *con
 unsafe fn in_lanes<T: Item, C: Combine<T>, const P: usize, const PARTS: usize>(n: usize, data: *const T) -> T {
     let mut acc = [[C::IDENTITY; P]; PARTS];
     let rows = n / (P * PARTS);
-    // As many accumulators at a time as registers hold.
-    let group = PARTS.div_ceil(2);
+    // As many accumulators at a time as registers hold: with all of them, memory is read once, in order.
+    let group = if C::LEAN { PARTS } else { PARTS.div_ceil(2) };
     for first in (0..PARTS).step_by(group) {
         for row in 0..rows {
             for (k, a) in acc[first..first + group].iter_mut().enumerate() {

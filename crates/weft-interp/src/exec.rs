@@ -663,6 +663,22 @@ impl<'m> Frame<'m> {
                 self.matrices(id)?;
                 vec![]
             }
+            Op::MemBothSides => {
+                let word = |i: usize| self.operand(id, i).and_then(Value::int);
+                let array = |p: Pointer, shape: [i64; 2], strides: [i64; 2]| Array {
+                    memory: p.memory,
+                    offset: p.offset,
+                    dtype: p.dtype,
+                    shape: shape.to_vec(),
+                    strides: strides.to_vec(),
+                };
+                let (rows, columns) = (word(5)?, word(6)?);
+                let a = array(pointer(2)?, [rows, columns], [word(7)?, word(8)?]);
+                let vector = |k: usize, n: i64, step: i64| Ok::<_, Failure>(array(pointer(k)?, [n, 1], [step, 0]));
+                crate::nt::both_sides(&a, &vector(3, word(13)?, word(11)?)?, &vector(0, rows, word(9)?)?, false)?;
+                crate::nt::both_sides(&a, &vector(4, word(14)?, word(12)?)?, &vector(1, columns, word(10)?)?, true)?;
+                vec![]
+            }
             Op::MemCholesky | Op::MemSolve => {
                 let word = |i: usize| self.operand(id, i).and_then(Value::int);
                 let matrix = |p: Pointer, shape: [i64; 2], row: i64| Array {

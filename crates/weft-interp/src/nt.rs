@@ -151,6 +151,21 @@ impl<'m> Frame<'m> {
         Ok(out)
     }
 
+    /// `nt.both_sides`.
+    fn both_sides(&self, id: OpId) -> Result<Vec<Value>, Failure> {
+        let data = self.f.op(id);
+        let a = self.operand(id, 0)?.array()?;
+        let [behind, before] = [0, 1].map(|k| {
+            let t = self.tensor_type(data.results[k])?;
+            Ok::<_, Failure>(Array::fresh(&self.shape_of(t)?, t.dtype, t.layout))
+        });
+        let (behind, before) = (behind?, before?);
+        both_sides(a, self.operand(id, 1)?.array()?, &behind, false)?;
+        let vector = if data.operands.len() > 2 { self.operand(id, 2)?.array()? } else { &behind };
+        both_sides(a, vector, &before, true)?;
+        Ok(vec![Value::Array(behind), Value::Array(before)])
+    }
+
     /// `nt.product` without its region: gives the rows and columns.
     pub(crate) fn product(&self, id: OpId) -> Result<[i64; 2], Failure> {
         let [to, a, b] = [0, 1, 2].map(|k| self.operand(id, k).and_then(Value::array));
@@ -270,6 +285,7 @@ impl<'m> Frame<'m> {
                 one(sum_of_products(a.shape[0] as usize, a.dtype, &mut get)?)
             }
             Op::NtMatmul => vec![Value::Array(self.matmul(id)?)],
+            Op::NtBothSides => self.both_sides(id)?,
             Op::NtReduce { fold, axes } => {
                 let (a, ty) = (self.operand(id, 0)?.array()?, self.tensor_type(data.operands[0])?);
                 vec![Value::Array(self.reduce(id, a, ty, *fold, axes)?)]
@@ -321,6 +337,22 @@ impl<'m> Frame<'m> {
             _ => return Err(Failure::fault("the interpreter does not know the op")),
         })
     }
+}
+
+/// The product of a matrix with a vector behind or `before` it, where their sizes fit. Vectors have one row or column.
+pub(crate) fn both_sides(a: &Array, vector: &Array, to: &Array, before: bool) -> Result<(), Failure> {
+    let line = |v: &Array| if v.shape[1] == 1 { (v.shape[0], v.strides[0]) } else { (v.shape[1], v.strides[1]) };
+    let as_column = |v: &Array| Array { shape: vec![line(v).0, 1], strides: vec![line(v).1, 0], ..v.clone() };
+    let turned = |a: &Array| Array {
+        shape: a.shape.iter().rev().copied().collect(),
+        strides: a.strides.iter().rev().copied().collect(),
+        ..a.clone()
+    };
+    let a = if before { turned(a) } else { a.clone() };
+    if line(vector).0 == a.shape[1] {
+        multiply(&as_column(to), &a, &as_column(vector))?;
+    }
+    Ok(())
 }
 
 /// Writes the products of matrices: sums in order, from the first product on.

@@ -350,6 +350,10 @@ ops! {
     /// order, at once. When a piece is there, the region `^(i64 first row, rows, first column, columns)` runs for it: what is
     /// made of the product is made while it is near.
     NtProduct "nt.product": 3 -> 0, regions 1, reads writes;
+    /// The products of a matrix, operand 0, with a vector behind it, operand 1, and with one before it, operand 2, or else the first
+    /// product: the matrix is read once. Vectors and products are matrices of one row or column. Where a vector does not have the
+    /// matrix's size, its product is anything.
+    NtBothSides "nt.both_sides": (2+) -> 2, regions 0, reads fresh;
     /// The sum of the products of two vectors of one dtype and size.
     NtDot "nt.dot": 2 -> 1, regions 0, reads;
     /// The lower Cholesky factor of a matrix, of which the upper half is not read; and 1, or 0 where it has none.
@@ -492,6 +496,10 @@ ops! {
     MemMatmul "mem.matmul": 12 -> 0, regions 0, reads writes;
     /// `mem.matmul`, piece by piece, with what is done for each: the region of `nt.product`.
     MemProduct "mem.product": 12 -> 0, regions 1, reads writes;
+    /// `nt.both_sides`: operands are the elements of the two products, the matrix and the two vectors, the matrix's rows and columns,
+    /// the bytes from one row and from one column to the next, and from one element to the next of the two products and the
+    /// vectors, and how many elements the vectors have.
+    MemBothSides "mem.both_sides": 15 -> 0, regions 0, reads writes;
     /// The sum of the products of two vectors: operands are their elements, how many there are, and of both the bytes from one
     /// element to the next.
     MemDot "mem.dot": 5 -> 1, regions 0, reads;

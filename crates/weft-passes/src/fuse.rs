@@ -10,7 +10,7 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, columns, comprehend, dots, flat, forward, panels, products, rows, together};
+use crate::{PassCx, blocks, canon, columns, comprehend, dots, flat, forward, panels, products, rows, sides, together};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
@@ -79,6 +79,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         panels::run(f);
         columns::run(f);
         comprehend::run(f);
+        sides::run(f);
         // Last: all others know statements that write one array.
         together::run(f);
         products::store(f);

@@ -39,6 +39,7 @@ mod races;
 mod rebuild;
 pub mod report;
 mod rows;
+mod sides;
 mod sizes;
 mod together;
 mod turn;

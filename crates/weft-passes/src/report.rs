@@ -144,6 +144,7 @@ pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
                         | Op::MemCopy { .. }
                         | Op::MemMatmul
                         | Op::MemProduct
+                        | Op::MemBothSides
                         | Op::MemDot
                         | Op::MemCholesky
                         | Op::MemSolve
@@ -262,6 +263,11 @@ impl Fused<'_> {
                 Op::NtCopy => self.copy(id, turns),
                 Op::NtAlloc { .. } | Op::NtMatmul | Op::NtScan { .. } | Op::NtCompress | Op::NtCholesky => {
                     self.allocates(data.results[0], data.span, turns);
+                }
+                Op::NtBothSides => {
+                    let text = "products with vectors on both sides of a matrix: it is read once, if it is large";
+                    self.note(data.span, Kind::Fused, Cost::None, text, &[]);
+                    data.results.iter().for_each(|&v| self.allocates(v, data.span, turns));
                 }
                 Op::NtReduce { .. } => self.reduce(id, turns),
                 Op::NtFold { .. } => {
@@ -464,7 +470,12 @@ fn threads(
                 f.walk_region(data.regions[0], &mut |inner| {
                     blocks |= matches!(
                         f.op(inner).op,
-                        Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemProduct | Op::MemDot
+                        Op::MemReduce { .. }
+                            | Op::MemCopy { .. }
+                            | Op::MemMatmul
+                            | Op::MemProduct
+                            | Op::MemBothSides
+                            | Op::MemDot
                     );
                 });
                 let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
@@ -481,7 +492,7 @@ fn threads(
             }
             // A copy in a branch is hardly the user's: it is made if arrays meet.
             Op::MemCopy { .. } if chosen => {}
-            Op::MemMatmul | Op::MemProduct | Op::MemCopy { .. } => {
+            Op::MemMatmul | Op::MemProduct | Op::MemBothSides | Op::MemCopy { .. } => {
                 match given.serial {
                     true => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
                     false => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),

@@ -242,6 +242,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemCount => self.count_true(data)?,
             Op::MemCompress { back } => self.compress(data, *back)?,
             Op::MemMatmul | Op::MemProduct => self.matmul(data)?,
+            Op::MemBothSides => self.both_sides(data)?,
             Op::MemDot => self.dot(data)?,
             Op::MemCholesky | Op::MemSolve => self.linalg(data)?,
             Op::MemNeed { at, mode, rank } => self.need(data, at, *mode, *rank)?,

@@ -96,6 +96,14 @@ impl Lowering<'_, '_> {
         self.routine(data, "weft_matmul", self.b.context.void(), &args).map(drop)
     }
 
+    /// `mem.both_sides`.
+    pub(crate) fn both_sides(&mut self, data: &OpData) -> Result<()> {
+        let d = self.elements_of(data)?;
+        let words = self.operands(data)?;
+        let args = [self.context(data.span)?, self.b.i64(d as u64), self.words(&words)];
+        self.routine(data, "weft_both_sides", self.b.context.void(), &args).map(drop)
+    }
+
     /// `mem.dot`.
     pub(crate) fn dot(&mut self, data: &OpData) -> Result<()> {
         let d = self.elements_of(data)?;

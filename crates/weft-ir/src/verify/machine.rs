@@ -233,6 +233,14 @@ impl Rule<'_> {
                 let words = self.data.operands[3..].iter().all(|&v| *self.f.ty(v) == Type::I64);
                 self.ensure(10, words, "a number or step is no i64")
             }
+            Op::MemBothSides => {
+                let (to, _) = pointer(self.operand(0))?;
+                for k in 1..5 {
+                    self.ensure(10, pointer(self.operand(k))?.0 == to, "the arrays are of different dtypes")?;
+                }
+                let words = self.data.operands[5..].iter().all(|&v| *self.f.ty(v) == Type::I64);
+                self.ensure(10, words, "a number or step is no i64")
+            }
             Op::MemCholesky => {
                 pointer(self.operand(0))?;
                 let words = self.data.operands[1..].iter().all(|&v| *self.f.ty(v) == Type::I64);

@@ -508,6 +508,16 @@ impl<'f> Rule<'f> {
                     && b.dims[rank - 1] == to.dims[rank - 1];
                 self.ensure(14, fits, "the result's sizes are not those of the factors")
             }
+            NtBothSides => {
+                let a = self.tensor(14, self.operand(0))?;
+                self.ensure(14, a.rank() == 2 && self.data.operands.len() <= 3, "no matrix, or too many vectors")?;
+                for &v in self.data.operands[1..].iter().chain(&self.data.results) {
+                    let vector = self.tensor(14, self.f.ty(v))?;
+                    let thin = vector.rank() == 2 && vector.dims.contains(&Dim::Const(1));
+                    self.ensure(14, thin && vector.dtype == a.dtype, "no vector of the matrix's dtype")?;
+                }
+                Ok(())
+            }
             NtProduct => {
                 let [to, a, b] = [0, 1, 2].map(|k| self.tensor(14, self.operand(k)));
                 let (to, a, b) = (to?, a?, b?);

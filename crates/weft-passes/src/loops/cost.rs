@@ -52,7 +52,12 @@ pub fn is_unknown(f: &Func, block: RegionId) -> bool {
                 Op::ScfLoop | Op::Call { .. } => true,
                 Op::ScfFor => !known(&data.operands[..2]),
                 Op::ParFor { .. } => !known(&data.operands),
-                Op::MemReduce { .. } | Op::MemCopy { .. } | Op::MemMatmul | Op::MemProduct | Op::MemDot => true,
+                Op::MemReduce { .. }
+                | Op::MemCopy { .. }
+                | Op::MemMatmul
+                | Op::MemProduct
+                | Op::MemBothSides
+                | Op::MemDot => true,
                 Op::MemScan { .. } | Op::MemCholesky | Op::MemSolve => true,
                 _ => false,
             };

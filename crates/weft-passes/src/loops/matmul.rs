@@ -72,6 +72,34 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// `nt.both_sides`.
+    pub fn both_sides(&mut self, id: OpId) -> Result<(), Diagnostic> {
+        let data = self.r.src.op(id).clone();
+        let [a, x] = [0, 1].map(|k| self.array(data.operands[k]).clone());
+        let mut made = vec![];
+        for &v in &data.results {
+            let Some(ty) = self.r.src.ty(v).as_tensor().cloned() else {
+                return Err(Diagnostic::internal(data.span, "a product that is no array"));
+            };
+            let to = self.alloc(&ty, &Place::Host);
+            self.arrays.insert(v, to.clone());
+            made.push(to);
+        }
+        let [behind, before] = [made[0].clone(), made[1].clone()];
+        let y = data.operands.get(2).map_or_else(|| behind.clone(), |&v| self.array(v).clone());
+        // Along the axis that is not known to be 1.
+        let along = |v: &Array| usize::from(v.ty.dims[0] == Dim::Const(1));
+        let step = |v: &Array| v.strides[along(v)];
+        let size = |v: &Array| v.sizes[along(v)];
+        let pointers = [&behind, &before, &a, &x, &y].map(|v| v.mem);
+        let numbers = [a.sizes[0], a.sizes[1], a.strides[0], a.strides[1]];
+        let steps = [&behind, &before, &x, &y].map(step);
+        let operands: Vec<ValueId> =
+            pointers.into_iter().chain(numbers).chain(steps).chain([size(&x), size(&y)]).collect();
+        self.r.b().effect(Op::MemBothSides, &operands);
+        Ok(())
+    }
+
     /// `nt.product`.
     pub fn product_with(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();

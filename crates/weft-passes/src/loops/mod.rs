@@ -230,6 +230,7 @@ impl<'s> Lower<'s> {
             Op::NtCompress => self.compress(id)?,
             Op::NtPut => self.put(id)?,
             Op::NtMatmul => self.matmul(id)?,
+            Op::NtBothSides => self.both_sides(id)?,
             Op::NtProduct => self.product_with(id)?,
             Op::NtDot => self.dot(id)?,
             Op::NtCholesky => self.cholesky(id)?,
