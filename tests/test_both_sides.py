@@ -26,6 +26,7 @@ PRODUCTS = {
     "in a loop": ("for k in range(3):\n    x = x - a.T @ (a @ x) * 0\nreturn x", True),
     "a vector that is made between": ("t = a @ x\nz = t * 2 + y\nreturn z @ a", False),
     "the matrix is changed between": ("t = a @ x\na += 1\nreturn t, y @ a", False),
+    "the first product is changed between": ("t = a @ x\nt *= 2\nreturn t @ a", False),
     "the vector is changed between": ("t = a @ x\ny += 1\nreturn t, y @ a", False),
     "one of the other, from the left": ("return a @ (y @ a)", False),
     "the same side": ("return a @ x, a @ p", False),

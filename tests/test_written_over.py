@@ -48,6 +48,11 @@ COPIED = {
     "a view that is used later": (
         "r = np.repeat(x, 2, axis=1)\nv = r[1:]\nd = np.zeros_like(r)\nd[:] = r\nd += 1\nreturn d, v"
     ),
+    "kept in a list": "r = np.repeat(x, 2, axis=1)\nl = [r]\nd = np.empty_like(r)\nd[:] = r\nd += 1\nreturn d, l[0].sum()",
+    "another name in a branch": (
+        "r = np.repeat(x, 2, axis=1)\nif x.size > 3:\n    u = r\nelse:\n    u = x\n"
+        "d = np.empty_like(r)\nd[:] = r\nd += 1\nreturn d, u.sum()"
+    ),
     "a view of what is written": "d = np.zeros(x.shape)\nv = d[0]\nd[:] = x + 1\nv += 1\nreturn d",
     "one column everywhere": "d = np.empty((x.shape[0], 4))\nd[:] = x[:, :1]\nreturn d + 1",
     "one row everywhere, read before": "d = np.zeros((3, x.shape[1]))\ns = d.sum()\nd[:] = x[0]\nreturn d, s",

@@ -74,16 +74,26 @@ fn is_forgotten(f: &Func, ops: &[OpId], second: usize, at: usize) -> bool {
         if k == at || names.iter().all(|&v| mentions(f, op, v) == 0) {
             continue;
         }
-        let makes_arrays = data.results.iter().any(|&v| f.ty(v).as_tensor().is_some());
         match data.op {
             _ if k > at => return false,
             Op::NtView { .. } | Op::NtReshape | Op::NtExpand { .. } => names.extend(&data.results),
-            _ if makes_arrays && !data.op.effects().fresh => return false,
+            _ if !keeps_no_name(f, op, &names) => return false,
             _ => {}
         }
     }
     // What it writes is written by name.
     mentions(f, ops[at], names[0]) == 1
+}
+
+/// Whether an op, or what it holds, does something with the elements of arrays, and gives them no other name: puts them into no list,
+/// hands them on from no region.
+fn keeps_no_name(f: &Func, id: OpId, names: &[ValueId]) -> bool {
+    let data = f.op(id);
+    let mentioned = names.iter().any(|v| data.operands.contains(v));
+    let is_array = |&v: &ValueId| f.ty(v).as_tensor().is_some();
+    let aliases = !data.op.effects().fresh && data.results.iter().any(is_array);
+    let here = !mentioned || (data.op.dialect() == "nt" && !aliases);
+    here && data.regions.iter().flat_map(|&r| &f.region(r).ops).all(|&op| keeps_no_name(f, op, names))
 }
 
 /// Makes what the `nt.copy` at a position repeats all over a new array (`np.repeat`) that array, as something that is computed: what

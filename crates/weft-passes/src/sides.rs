@@ -74,8 +74,7 @@ fn join(f: &mut Func, region: RegionId, at: usize) -> Option<usize> {
         return None;
     }
     let moved = if chained { vec![] } else { leads_to(f, &ops[from..at], late.vector)? };
-    let read = if chained { vec![late.matrix] } else { vec![late.matrix, late.vector] };
-    if !ops[from + 1..at].iter().all(|&op| leaves(f, &defs, op, &read)) {
+    if !ops[from + 1..at].iter().all(|&op| leaves(f, &defs, op, &[late.matrix, late.vector])) {
         return None;
     }
     let (first, second) = (f.op(ops[from]).results[0], f.op(ops[at]).results[0]);
