@@ -48,7 +48,9 @@ COPIED = {
     "a view that is used later": (
         "r = np.repeat(x, 2, axis=1)\nv = r[1:]\nd = np.zeros_like(r)\nd[:] = r\nd += 1\nreturn d, v"
     ),
-    "kept in a list": "r = np.repeat(x, 2, axis=1)\nl = [r]\nd = np.empty_like(r)\nd[:] = r\nd += 1\nreturn d, l[0].sum()",
+    "kept in a list": (
+        "r = np.repeat(x, 2, axis=1)\nl = [r]\nd = np.empty_like(r)\nd[:] = r\nd += 1\nreturn d, l[0].sum()"
+    ),
     "another name in a branch": (
         "r = np.repeat(x, 2, axis=1)\nif x.size > 3:\n    u = r\nelse:\n    u = x\n"
         "d = np.empty_like(r)\nd[:] = r\nd += 1\nreturn d, u.sum()"
