@@ -2,6 +2,7 @@
 
     python benchmarks/on_npbench.py CHECKOUT                      # a checkout of spcl/npbench; preset S, every kernel
     python benchmarks/on_npbench.py CHECKOUT --only gemm,adi --numba --json npbench.json --table npbench.txt
+    python benchmarks/on_npbench.py CHECKOUT --preset L --at-once 3   # three beside each other, on two cores each
     python benchmarks/on_npbench.py CHECKOUT --framework          # for NPBench's own programs: run_benchmark.py -f weft
 
 Each kernel runs in a process of its own, which also checks the results as NPBench does (relative error of the norm).
