@@ -24,6 +24,7 @@ PRODUCTS = {
     "of every second": ("return a @ x[::-1], y[::-1] @ a", False),
     "columns": ("return a @ x[:, None], y[None, :] @ a", True),
     "in a loop": ("for k in range(3):\n    x = x - a.T @ (a @ x) * 0\nreturn x", True),
+    "sizes that are looked at between": ("t = a @ x\nn = a.shape[0]\nreturn t, y.reshape((1, n)) @ a", False),
     "a vector that is made between": ("t = a @ x\nz = t * 2 + y\nreturn z @ a", False),
     "the matrix is changed between": ("t = a @ x\na += 1\nreturn t, y @ a", False),
     "the first product is changed between": ("t = a @ x\nt *= 2\nreturn t @ a", False),

@@ -273,3 +273,13 @@ def test_powers_that_are_roots_and_quotients(dtype):
     for mine, other in zip(ours, theirs):
         same(mine, other, ulps=4)
         np.testing.assert_array_equal(np.signbit(mine[~np.isnan(mine)]), np.signbit(other[~np.isnan(other)]))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_sizes_of_complex_numbers(dtype):
+    """N3: no square overflows or vanishes, whatever the parts are."""
+    parts = [0.0, -0.0, 1.0, -3.0, 4.0, 5e-324, 1e-310, 3e-200, 1e-121, 1e149, 3e151, 1.7e308, np.inf, -np.inf, np.nan]
+    f = function("def f(z):\n    return abs(z), np.abs(z[::-1])\n", "f", weft.njit)
+    with np.errstate(all="ignore"):
+        z = np.array([complex(re, im) for re in parts for im in parts], dtype)
+        same(f(z), f.py_func(z))

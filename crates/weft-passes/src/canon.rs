@@ -38,6 +38,24 @@ pub fn definitions(f: &Func) -> Vec<Option<OpId>> {
     defs
 }
 
+/// Whether an op writes to no array.
+pub fn is_quiet(f: &Func, op: OpId) -> bool {
+    matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes
+}
+
+/// Whether an op gives a view that begins with the first element of every axis and leaves none out.
+pub fn takes_all(f: &Func, id: OpId) -> bool {
+    let data = f.op(id);
+    let walks = || data.operands[1..].chunks(2);
+    let view = matches!(data.op, Op::NtView { .. });
+    view && walks().all(|walk| walk.iter().map(|&v| f.constant_int(v)).eq([Some(0), Some(1)]))
+}
+
+/// The sizes of an array that are not known to be 1.
+pub fn long_dims(f: &Func, v: ValueId) -> Vec<Dim> {
+    dims(f, v).iter().copied().filter(|d| *d != Dim::Const(1)).collect()
+}
+
 /// Whether a region sees only its arguments.
 fn is_isolated(op: &Op) -> bool {
     matches!(op, Op::NtElementwise | Op::EnvRegion { .. })
@@ -258,7 +276,7 @@ fn push_one(f: &mut Func, region: RegionId) -> bool {
         let alone = p.op == Op::NtElementwise && p.results.len() == 1 && uses[data.operands[0].index()] == mentioned;
         let from = f.region(region).ops[..at].iter().position(|&op| op == producer)?;
         // The producer moves down to here: nothing between may write what it reads.
-        let quiet = |&op: &OpId| !f.effects(op).writes || matches!(f.op(op).op, Op::ShapeBind { .. });
+        let quiet = |&op: &OpId| is_quiet(f, op);
         let here = !f.effects(producer).may_raise && f.region(region).ops[from..at].iter().all(quiet);
         let changes = dims(f, data.operands[0]) != dims(f, data.results[0]);
         let shown = input_with_dims(f, producer, dims(f, data.operands[0]))?;

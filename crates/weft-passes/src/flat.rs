@@ -50,7 +50,7 @@ fn sources(f: &Func, region: RegionId, at: usize) -> Option<Vec<ValueId>> {
         sizes = Some(dims);
         if let Some(copy) = makes(source)
             && let Some(strided) = copied(f, ops[copy])
-            && ops[copy + 1..at].iter().all(|&op| is_quiet(f, op))
+            && ops[copy + 1..at].iter().all(|&op| leaves_arrays(f, op))
         {
             (source, saves) = (strided, true);
         }
@@ -60,8 +60,8 @@ fn sources(f: &Func, region: RegionId, at: usize) -> Option<Vec<ValueId>> {
 }
 
 /// Whether an op writes to no array that was there before.
-fn is_quiet(f: &Func, op: OpId) -> bool {
-    matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes || copied(f, op).is_some()
+fn leaves_arrays(f: &Func, op: OpId) -> bool {
+    canon::is_quiet(f, op) || copied(f, op).is_some()
 }
 
 /// The array that a branch gives as it is where its elements lie in order, or else copies.

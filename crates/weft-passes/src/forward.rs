@@ -4,6 +4,7 @@
 //! `t`, which nobody else knows yet. Then what reads `t` later can read what was computed: nothing is written, and all of it may
 //! be one loop. So it is with `t[t > 0] = 1 / t[t > 0]`, which computes a new array that has the old elements elsewhere.
 
+use crate::together::is_whole_view;
 use crate::{canon, fuse};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
 
@@ -56,16 +57,6 @@ fn overwritten(f: &Func, region: RegionId, at: usize) -> Option<(ValueId, ValueI
     fresh.then_some((old, new))
 }
 
-/// Whether an op gives an array as a view of all its elements in their order.
-fn is_whole_view(f: &Func, id: OpId) -> bool {
-    let data = f.op(id);
-    let Op::NtView { axes } = &data.op else { return false };
-    let in_order = axes.iter().enumerate().all(|(k, &axis)| axis == k as i32);
-    let parts =
-        data.operands[1..].chunks(2).all(|p| f.constant_int(p[0]) == Some(0) && f.constant_int(p[1]) == Some(1));
-    in_order && parts && f.ty(data.results[0]) == f.ty(data.operands[0])
-}
-
 /// Whether the array that an op makes, and every view of it, is used no later than by the copy at a position.
 fn is_forgotten(f: &Func, ops: &[OpId], second: usize, at: usize) -> bool {
     let mut names = f.op(ops[second]).results.to_vec();
@@ -116,13 +107,12 @@ fn spread(f: &mut Func, region: RegionId, at: usize) -> Option<usize> {
         first = makes(old)?;
     }
     let (ty, whole) = (f.ty(old).as_tensor()?.clone(), f.ty(from).as_tensor()?.clone());
-    let long = |dims: &[Dim]| dims.iter().copied().filter(|d| *d != Dim::Const(1)).collect::<Vec<_>>();
     names.push(repeated);
     let between: Vec<OpId> = ops[first + 1..at].iter().copied().filter(|op| !names.contains(op)).collect();
     let fits = matches!(f.op(ops[first]).op, Op::NtAlloc { .. })
         && ty.dtype == whole.dtype
         && ty.place == whole.place
-        && long(&ty.dims) == long(&whole.dims)
+        && canon::long_dims(f, old) == canon::long_dims(f, from)
         && is_unnamed(f, &between, old);
     if !fits {
         return None;

@@ -721,8 +721,7 @@ pub(crate) fn whole_work(
         }
         (operands, first, Some(producer))
     };
-    let quiet = |&op: &OpId| matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes;
-    if !before[first..].iter().all(quiet) {
+    if !before[first..].iter().all(|&op| canon::is_quiet(f, op)) {
         return None;
     }
     let body = match producer {

@@ -42,11 +42,10 @@ fn store_one(f: &mut Func, region: RegionId, at: usize, uses: &[u32]) -> Option<
     let dense = have.layout == Layout::C || (have.layout == Layout::F && gone.is_empty());
     let alike = have.dtype == want.dtype && have.place.is_host() && want.layout == Layout::C;
     let sized = have.dims == want.dims || !gone.is_empty();
-    let quiet = |&op: &OpId| matches!(f.op(op).op, Op::ShapeBind { .. }) || !f.effects(op).writes;
     let asked: Vec<OpId> = ops[made..at].iter().copied().filter(|&op| sizes_of(f, op, from).is_some()).collect();
     let alone = f.op(product).op == Op::NtMatmul
         && uses[from.index()] == 1 + asked.len() as u32
-        && ops[made..at].iter().all(quiet);
+        && ops[made..at].iter().all(|&op| canon::is_quiet(f, op));
     if !(dense && alike && sized && alone) {
         return None;
     }

@@ -42,7 +42,7 @@ impl Product {
         if let Some(id) = defs[matrix.index()]
             && let view = f.op(id)
             && matches!(&view.op, Op::NtView { axes } if axes[..] == [1, 0])
-            && is_from_the_start(f, id)
+            && canon::takes_all(f, id)
             && canon::dims(f, matrix).iter().rev().eq(canon::dims(f, view.operands[0]))
         {
             (matrix, before) = (view.operands[0], !before);
@@ -68,7 +68,7 @@ fn join(f: &mut Func, region: RegionId, at: usize) -> Option<usize> {
         (early.matrix == late.matrix && early.before != late.before).then_some((from, early))
     };
     let (from, early) = (0..at).rev().find_map(partner)?;
-    let chained = flat(f, &defs, late.vector) == f.op(ops[from]).results[0];
+    let chained = source(f, &defs, late.vector) == f.op(ops[from]).results[0];
     // The rows' products are known before the rows go; the columns' only when all have gone.
     if chained && !late.before {
         return None;
@@ -94,26 +94,21 @@ fn join(f: &mut Func, region: RegionId, at: usize) -> Option<usize> {
 }
 
 /// The array whose elements a vector has, in other sizes.
-fn flat(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
-    let long = |v: ValueId| canon::dims(f, v).iter().copied().filter(|d| *d != Dim::Const(1)).collect::<Vec<_>>();
-    let same = |id: &OpId| {
-        let data = f.op(*id);
-        let view = matches!(data.op, Op::NtView { .. }) && is_from_the_start(f, *id);
-        view && long(data.results[0]) == long(data.operands[0])
-    };
-    while let Some(id) = defs[v.index()].filter(same) {
+fn source(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
+    while let Some(id) = defs[v.index()].filter(|&id| has_all(f, id)) {
         v = f.op(id).operands[0];
     }
     v
 }
 
-/// Whether a view begins with the first element of every axis and leaves none out.
-fn is_from_the_start(f: &Func, view: OpId) -> bool {
-    let parts = f.op(view).operands[1..].chunks(2);
-    parts.into_iter().all(|p| f.constant_int(p[0]) == Some(0) && f.constant_int(p[1]) == Some(1))
+/// Whether an op gives a view of all elements of an array, with other sizes of 1 at most.
+fn has_all(f: &Func, id: OpId) -> bool {
+    let data = f.op(id);
+    canon::takes_all(f, id) && canon::long_dims(f, data.results[0]) == canon::long_dims(f, data.operands[0])
 }
 
-/// The ops among some that a vector needs, if they can come before all of them: they describe an array that is there.
+/// The ops among some that a vector needs, if they can come before all of them: they describe an array that is there, with sizes that
+/// nobody has to look at first.
 fn leads_to(f: &Func, ops: &[OpId], vector: ValueId) -> Option<Vec<OpId>> {
     let mut needed = vec![vector];
     let mut found = vec![];
@@ -122,7 +117,7 @@ fn leads_to(f: &Func, ops: &[OpId], vector: ValueId) -> Option<Vec<OpId>> {
         if !data.results.iter().any(|v| needed.contains(v)) {
             continue;
         }
-        if !matches!(data.op, Op::NtReshape | Op::NtView { .. } | Op::Const { .. }) {
+        if !has_all(f, op) && !matches!(data.op, Op::Const { .. }) {
             return None;
         }
         needed.extend(&data.operands);

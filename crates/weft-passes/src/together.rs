@@ -14,7 +14,6 @@
 use crate::fuse::{self, MAX_BODY, MAX_STREAMS};
 use crate::{canon, races};
 use std::collections::BTreeMap;
-use weft_ir::attr::Const;
 use weft_ir::{Builder, Dim, Func, Op, OpData, OpId, RegionId, ValueId};
 
 /// The step.
@@ -55,21 +54,18 @@ fn work(f: &Func, id: OpId) -> Option<&OpData> {
     (fuse::is_elementwise(f, work) && data.operands.iter().all(same)).then(|| f.op(work))
 }
 
+/// Whether an op gives an array as a view of all its elements in their order.
+pub(crate) fn is_whole_view(f: &Func, id: OpId) -> bool {
+    let data = f.op(id);
+    let Op::NtView { axes } = &data.op else { return false };
+    let in_order = axes.iter().enumerate().all(|(k, &axis)| axis == k as i32);
+    in_order && canon::takes_all(f, id) && canon::dims(f, data.results[0]) == canon::dims(f, data.operands[0])
+}
+
 /// The array that an array is all of, in its order: `a` for `a[:]`.
 fn whole(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
-    let number = |v: ValueId| match defs[v.index()].map(|op| &f.op(op).op) {
-        Some(Op::Const { value: Const::Int(n) }) => Some(*n),
-        _ => None,
-    };
-    while let Some(data) = defs[v.index()].map(|op| f.op(op)) {
-        let Op::NtView { axes } = &data.op else { break };
-        let in_order = axes.iter().enumerate().all(|(k, &axis)| k as i32 == axis);
-        let from_start =
-            data.operands[1..].chunks(2).all(|walk| walk.iter().map(|&v| number(v)).eq([Some(0), Some(1)]));
-        if !in_order || !from_start || canon::dims(f, v) != canon::dims(f, data.operands[0]) {
-            break;
-        }
-        v = data.operands[0];
+    while let Some(id) = defs[v.index()].filter(|&id| is_whole_view(f, id)) {
+        v = f.op(id).operands[0];
     }
     v
 }
