@@ -36,6 +36,11 @@ const LIVELY_CHUNK: u64 = 1_000;
 /// Most chunks per thread, so that a region still ends evenly if some items, or the other threads, take longer.
 const CHUNKS_PER_THREAD: u64 = 4;
 
+/// Where such chunks would take longer than this, there are more of them, up to so many: a thread that lost its core for a
+/// while, or had the dearer items, is helped until the end.
+const LONG_CHUNK: u64 = 250_000;
+const MANY_CHUNKS: u64 = 32;
+
 /// Least work of the chunks of even items, where there is more than one for each thread.
 const EVEN_CHUNK: u64 = 100_000;
 
@@ -79,7 +84,8 @@ impl Items {
         }
         let chunk = if work < PARALLEL_FROM { LIVELY_CHUNK } else { CHUNK };
         let least = if self.even { EVEN_CHUNK } else { chunk };
-        let per_thread = (work / least / threads).clamp(1, CHUNKS_PER_THREAD);
+        let enough = CHUNKS_PER_THREAD.max((work / threads / LONG_CHUNK).min(MANY_CHUNKS));
+        let per_thread = (work / least / threads).clamp(1, enough);
         let size = n.div_ceil((threads * per_thread).min(work / chunk).max(1));
         if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
     }
@@ -309,6 +315,9 @@ mod tests {
             assert_eq!(size(1000, 1, 8, even), 1000);
             assert_eq!(size(1 << 20, 1, 1, even), 1 << 20);
             assert_eq!(size(1 << 20, 1, 2, even), (1 << 20) / 8);
+            // Long regions have more chunks.
+            assert_eq!(size(1 << 20, 8, 2, even), (1 << 20) / 32);
+            assert_eq!(size(1 << 20, 1 << 20, 2, even), (1 << 20) / 64);
             // Few dear iterations: one each.
             assert_eq!(size(8, 1_000_000, 4, even), 1);
             // Many cheap ones: no chunk under five microseconds.

@@ -105,17 +105,19 @@ impl Slice {
     /// Adds the products with the slice.
     unsafe fn multiply<T: Dense>(&self, ctx: *mut CallCtx, p: &Product, packed: Shared, symmetric: bool, then: &Then) {
         let kernels = T::kernels();
-        let blocks = p.m.div_ceil(ROWS).next_multiple_of(BLOCKS);
-        let rows = p.m.div_ceil(blocks).max(FEW_ROWS).next_multiple_of(kernels.rows);
-        let high = p.m.div_ceil(rows);
+        // Whole tiles, as evenly as they go: threads are done at the same time.
+        let tiles = p.m.div_ceil(kernels.rows);
+        let high = p.m.div_ceil(ROWS).next_multiple_of(BLOCKS).min(p.m / FEW_ROWS).max(1);
+        let row = |block: usize| p.m.min(block * tiles / high * kernels.rows);
         // Where there are few rows, by columns too.
         let wide =
             part(self.columns, self.columns.div_ceil(BLOCKS / high.min(BLOCKS)).max(FEW_COLUMNS), kernels.columns());
         let across = self.columns.div_ceil(wide);
-        each(ctx, high * across, cost(rows * wide * self.depth), &|at| {
+        each(ctx, high * across, cost(p.m / high * wide * self.depth), &|at| {
             // The last rows first: of a symmetric product they have most columns.
-            let (i, j) = ((high - 1 - at / across) * rows, at % across * wide);
-            let block = Block { i, rows: rows.min(p.m - i), j, columns: wide.min(self.columns - j) };
+            let (block, j) = (high - 1 - at / across, at % across * wide);
+            let i = row(block);
+            let block = Block { i, rows: row(block + 1) - i, j, columns: wide.min(self.columns - j) };
             // SAFETY: parts of the product that do not overlap.
             unsafe { self.block::<T>(p, packed, &block, symmetric, &|columns| then.piece([i, block.rows], columns)) };
         });
