@@ -3,8 +3,8 @@
     python benchmarks/kernels.py [--only a,b] [--json kernels.json] [--picture kernels.svg]
 
 Peers that are not installed are left out. All contenders of a kernel run in one process, in turns whose order is
-random, on all cores, by the clock; results are compared with NumPy's, or for loops with Numba's. Figures are medians
-with quartiles.
+random, on all cores, by the clock; a turn begins when no thread of the process computes any more. Results are compared
+with NumPy's, or for loops with Numba's. Figures are medians with quartiles.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Any
 import kernel_functions
 import numpy as np
 import weft
-from measure import Result, machine, number, result, table
+from measure import Result, machine, number, result, settle, table
 
 ROUNDS = 9
 LEAST = 0.02  # seconds of a turn
@@ -105,6 +105,7 @@ def measured(runs: dict[str, Contender], arguments: tuple[Any, ...]) -> dict[str
     samples: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
         for name in random.sample(list(runs), len(runs)):
+            settle()
             samples[name].append(seconds(runs[name], calls[name]))
     return samples
 

@@ -68,6 +68,15 @@ def seconds(run: Callable[[], Any], calls: int = 1) -> float:
     return (time.process_time() - start) / calls
 
 
+def settle() -> None:
+    """Waits until no thread of this process computes: those of a BLAS spin for a tenth of a second after a call."""
+    for _ in range(100):
+        start = time.process_time()
+        time.sleep(0.01)
+        if time.process_time() - start < 0.002:
+            return
+
+
 def turns(contenders: Mapping[str, Callable[[], Any]], rounds: int, calls: int = 1) -> dict[str, list[float]]:
     """Times of each contender, by name, one for each round; the order changes from round to round."""
     samples: dict[str, list[float]] = {name: [] for name in contenders}

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import settle
 
 # Variants that NPBench has for Numba; object mode is not compiled code.
 VARIANTS = {"n": "serial", "np": "parallel", "npr": "prange"}
@@ -148,15 +149,6 @@ def timed(function: Callable[..., Any], arguments: dict[str, Any]) -> tuple[floa
     start = time.perf_counter()
     result = function(*arguments.values())
     return time.perf_counter() - start, result
-
-
-def settle() -> None:
-    """Waits until no thread of this process computes: those of a BLAS spin for a tenth of a second after a call."""
-    for _ in range(100):
-        start = time.process_time()
-        time.sleep(0.01)
-        if time.process_time() - start < 0.002:
-            return
 
 
 def stolen() -> float:
