@@ -196,7 +196,9 @@ def interpreted(
         return "cannot: it takes too long"
     if done.returncode:
         said = done.stderr.strip()
-        if error is not None and said == f"{type(error).__name__}: {error}".strip():
+        # A KeyError shows its word with quotes around it.
+        word = error.args[0] if isinstance(error, KeyError) and len(error.args) == 1 else error
+        if error is not None and said == f"{type(error).__name__}: {word}".strip():
             return "same"
         if re.match(r"[A-Z]\w*(Error|Exception|Iteration): ?", said):
             return f"raises {said}"
