@@ -183,6 +183,9 @@ def interpreted(
     arrays = [a for a in before if isinstance(a, np.ndarray)]
     if any(np.may_share_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k]):
         return "cannot: arguments that share memory"
+    # It is given copies in C order: what is a view of those may be a copy of an array that lies otherwise.
+    if "nt.stride" in ir and any(not (a.flags.c_contiguous or a.flags.f_contiguous) for a in arrays):
+        return "cannot: arrays whose steps are asked for"
     try:
         arguments = ", ".join(written(part) for value in before for part in flat(value))
     except Cannot as what:
