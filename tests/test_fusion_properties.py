@@ -25,6 +25,8 @@ REDUCTIONS = [
     "np.mean({}, axis=-1, keepdims=True)",
     "np.min({}, axis=0)",
 ]
+# Of square matrices: what comes out fits both axes.
+SQUARE = ["np.sum({}, axis=1)", "np.max({}, axis=-1)", "np.mean({}, axis=0)", "({}).T", "({})[:, None]", "({})[::-1]"]
 
 
 pytestmark = pytest.mark.usefixtures("threads_kept")
@@ -32,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("threads_kept")
 
 STEPS = {
     form: function(form.format(*"abcd"[: form.count("{}")]), "abcd"[: form.count("{}")])
-    for form in BINARY + UNARY + CHOICES + REDUCTIONS
+    for form in BINARY + UNARY + CHOICES + REDUCTIONS + SQUARE
 }
 
 LEAVES = st.sampled_from(["x", "y", "t", "2.5", "-1.0"])
@@ -90,6 +92,32 @@ def test_fused_and_step_by_step(tree, sizes):
         for threads in THREADS:
             weft.set_num_threads(threads)
             assert bits(fused(*values.values())) == wanted, (text_of(tree), threads)
+
+
+MATRICES, VECTORS = st.deferred(lambda: matrices), st.deferred(lambda: vectors)
+matrices = st.one_of(
+    st.just("x"),
+    st.tuples(st.sampled_from(BINARY[:6]), MATRICES, MATRICES | VECTORS),
+    st.tuples(st.sampled_from(BINARY[:6]), st.tuples(st.just(SQUARE[4]), VECTORS), MATRICES | VECTORS),
+    st.tuples(st.sampled_from([UNARY[1], SQUARE[3], SQUARE[5]]), MATRICES),
+)
+vectors = st.one_of(
+    st.just("y"),
+    st.tuples(st.sampled_from(SQUARE[:3]), MATRICES),
+    st.tuples(st.sampled_from(BINARY[:6]), VECTORS, VECTORS),
+    st.tuples(st.sampled_from([UNARY[1], SQUARE[5]]), VECTORS),
+)
+
+
+# spec: N7, N6
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(MATRICES, st.sampled_from([95, 128, 300]))
+def test_axes_of_one_size_are_not_mixed_up(tree, n):
+    values = some(n, n, 3) | {"x": np.random.default_rng(n).uniform(-2, 2, size=(n, n))}
+    fused = function(text_of(tree), "xyt")
+    with np.errstate(all="ignore"):
+        wanted = bits(step_by_step(tree, values))
+        assert bits(fused(*values.values())) == wanted, text_of(tree)
 
 
 UPDATES = {

@@ -51,7 +51,18 @@ APART = {
     "all of it": ("s = x.sum()", "x - s"),
 }
 
-COMPILED = {name: function(text, "xv", body) for name, (body, text) in (TOGETHER | APART).items()}
+# Of square matrices, whose rows are as many as their columns: axes are told apart by where they are.
+SQUARE = {
+    "a row of what rows give": ("", "x - x.mean(axis=1)"),
+    "both ways": ("s = x.sum(axis=1)", "x - s, x - s[:, None]"),
+    "rows and columns": ("m = x.mean(axis=1)\nk = x.mean(axis=0)", "x - m[:, None] - k + x.mean()"),
+    "columns first": ("t = x.sum(axis=0)\ns = (x - t).sum(axis=1)", "s, x - s[:, None]"),
+    "a vector both ways": ("s = x.sum(axis=1) + v", "x * v - s[:, None], s"),
+    "a vector from the side": ("d = x * v[:, None] + v", "d, d.max(axis=1), d - v"),
+    "what was turned": ("s = x.max(axis=1)", "x - s[:, None], x.T - s, (x.T - s[:, None]).sum(axis=1)"),
+}
+
+COMPILED = {name: function(text, "xv", body) for name, (body, text) in (TOGETHER | APART | SQUARE).items()}
 SHAPES = [(1, 1), (3, 1), (1, 9), (40, 7), (17, 64), (9, 1000), (5000, 3), (700, 130), (4, 5, 6), (30, 2, 300),
           (2, 3, 4, 5)]  # fmt: skip
 
@@ -99,6 +110,19 @@ def test_empty_arrays_and_other_layouts(name):
         rng.uniform(0.5, 1.5, size=(20, 30, 40)).transpose(1, 0, 2),
     ]:
         v = rng.uniform(0.5, 1.5, size=x.shape[-1])
+        for ours, theirs in zip(parts(f(x, v)), parts(f.py_func(x, v)), strict=True):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            assert close(ours, theirs)
+
+
+# spec: A4, N7
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("name", SQUARE)
+def test_rows_and_columns_of_one_size(name, order):
+    f = COMPILED[name]
+    for n in (1, 2, 95, 128, 300):
+        rng = np.random.default_rng(n)
+        x, v = np.array(rng.uniform(0.5, 1.5, size=(n, n)), order=order), rng.uniform(0.5, 1.5, size=n)
         for ours, theirs in zip(parts(f(x, v)), parts(f.py_func(x, v)), strict=True):
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
             assert close(ours, theirs)

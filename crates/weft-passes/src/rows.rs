@@ -143,6 +143,12 @@ impl Group {
         canon::dims(f, v).starts_with(&self.rows)
     }
 
+    /// Whether a statement with so many axes takes an array row by row. Axes are matched from the last: the only axis of an
+    /// array can have the size of the rows, and still be the statement's last.
+    fn by_rows(&self, f: &Func, v: ValueId, rank: usize) -> bool {
+        canon::dims(f, v).len() == rank && self.has_rows(f, v)
+    }
+
     fn is_ordered(&self, f: &Func, v: ValueId) -> bool {
         f.ty(v).as_tensor().is_some_and(|t| t.layout == Layout::C)
     }
@@ -159,13 +165,13 @@ impl Group {
         let host = |v: ValueId| f.ty(v).as_tensor().is_none_or(|t| t.place.is_host());
         let result = |&v: &ValueId| self.has_rows(f, v) && self.is_ordered(f, v) && host(v);
         let operand = |&v: &ValueId| {
-            let dims = canon::dims(f, v);
-            if dims.len() == rank && self.has_rows(f, v) {
+            if self.by_rows(f, v, rank) {
                 return left == 1 || self.is_ordered(f, v);
             }
-            // Anything else is the same for all rows.
+            // Anything else is the same for all rows, and there before the first.
+            let dims = canon::dims(f, v);
             let beside = (left + dims.len()).saturating_sub(rank);
-            dims[..beside.min(dims.len())].iter().all(|d| *d == Dim::Const(1))
+            !self.inside.contains(&v) && dims[..beside.min(dims.len())].iter().all(|d| *d == Dim::Const(1))
         };
         !row && !f.effects(id).may_raise
             && data.results.iter().all(result)
@@ -173,16 +179,24 @@ impl Group {
             && data.operands.iter().all(|&v| host(v))
     }
 
-    /// The elementwise op of a statement, and the arrays that it reads.
-    fn statement(f: &Func, id: OpId) -> (Option<OpId>, Vec<ValueId>) {
-        let data = f.op(id);
+    /// The elementwise op of a statement.
+    fn elementwise(f: &Func, id: OpId) -> Option<OpId> {
+        match f.op(id).op {
+            Op::NtElementwise => Some(id),
+            Op::NtFold { .. } => Some(f.region(f.op(id).regions[0]).ops[0]),
+            _ => None,
+        }
+    }
+
+    /// The arrays that a statement reads row by row.
+    fn rows_read(&self, f: &Func, id: OpId) -> Vec<ValueId> {
+        let data = f.op(Group::elementwise(f, id).unwrap_or(id));
         match data.op {
-            Op::NtElementwise => (Some(id), data.operands.to_vec()),
-            Op::NtFold { .. } => {
-                let inner = f.region(data.regions[0]).ops[0];
-                (Some(inner), f.op(inner).operands.to_vec())
+            Op::NtElementwise => {
+                let rank = canon::dims(f, data.results[0]).len();
+                data.operands.iter().copied().filter(|&v| self.by_rows(f, v, rank)).collect()
             }
-            _ => (None, data.operands.to_vec()),
+            _ => vec![data.operands[0]],
         }
     }
 
@@ -191,9 +205,9 @@ impl Group {
         let mut times: BTreeMap<ValueId, u32> = BTreeMap::new();
         let statements = self.members.iter().filter(|&&id| !matches!(f.op(id).op, Op::NtView { .. }));
         for &id in statements {
-            let (_, read) = Group::statement(f, id);
-            let touched: BTreeSet<ValueId> = read.into_iter().chain(f.op(id).results.iter().copied()).collect();
-            let large = |v: &&ValueId| self.has_rows(f, **v) && canon::dims(f, **v).len() > self.rows.len();
+            let read = self.rows_read(f, id).into_iter();
+            let touched: BTreeSet<ValueId> = read.chain(f.op(id).results.iter().copied()).collect();
+            let large = |v: &&ValueId| canon::dims(f, **v).len() > self.rows.len();
             touched.iter().filter(large).for_each(|&v| *times.entry(v).or_default() += 1);
         }
         let reduces = self.members.iter().any(|&id| reduced(f, id).is_some());
@@ -204,8 +218,8 @@ impl Group {
     /// Notes what comes in and what goes out.
     fn finish(mut self, f: &Func) -> Option<Group> {
         for &id in &self.members {
-            for v in Group::statement(f, id).1 {
-                if !self.inside.contains(&v) && self.has_rows(f, v) && !self.read.contains(&v) {
+            for v in self.rows_read(f, id) {
+                if !self.inside.contains(&v) && !self.read.contains(&v) {
                     self.read.push(v);
                 }
             }
@@ -276,8 +290,10 @@ impl Group {
         }
         let mut stands = parts.clone();
         stands.retain(|v, _| !self.leaving.contains(v));
-        for &id in &self.members {
-            self.narrow(f, id, some, &stands);
+        let by_rows: Vec<Vec<ValueId>> = self.members.iter().map(|&id| self.rows_read(f, id)).collect();
+        for (&id, by_rows) in self.members.iter().zip(&by_rows) {
+            let stand = by_rows.iter().filter_map(|v| Some((*v, *stands.get(v)?))).collect();
+            self.narrow(f, id, some, &stand);
             self.place(f, block, id, &parts, &mut stands);
         }
         Builder { func: f, region: block, span }.effect(Op::Yield, &[]);
@@ -346,17 +362,17 @@ impl Group {
 
     /// Nanoseconds of an element.
     fn cost(&self, f: &Func) -> u32 {
-        let tenths = |&id: &OpId| match Group::statement(f, id) {
-            (Some(op), read) => cost::tenths(f, f.op(op).regions[0]) + 3 * (read.len() as u64 + 1),
-            (None, _) => 3,
+        let tenths = |&id: &OpId| match Group::elementwise(f, id).map(|op| f.op(op)) {
+            Some(data) => cost::tenths(f, data.regions[0]) + 3 * (data.operands.len() as u64 + 1),
+            None => 3,
         };
         (self.members.iter().map(tenths).sum::<u64>().div_ceil(10) as u32).max(1)
     }
 
-    /// Lets a statement do what it does for a block only.
+    /// Lets a statement do what it does for a block only, with these arrays for those that it reads row by row.
     fn narrow(&self, f: &mut Func, id: OpId, some: Dim, stands: &BTreeMap<ValueId, ValueId>) {
         let gone = self.rows.len() - 1;
-        let inner = Group::statement(f, id).0.filter(|&op| op != id);
+        let inner = Group::elementwise(f, id).filter(|&op| op != id);
         for op in [Some(id), inner].into_iter().flatten() {
             for v in f.op(op).results.clone() {
                 if let Some(ty) = f.ty(v).as_tensor().cloned() {
