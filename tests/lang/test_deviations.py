@@ -509,3 +509,18 @@ def test_v28_running_sums():
     np.testing.assert_array_equal(ours[4096:8192], theirs[4095] + part)
     assert (ours != theirs).any()
     np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+
+
+# spec: N7
+def test_v29_a_column_into_a_row():
+    @weft.njit
+    def put(a):
+        a[1] = a[:, 2]
+        return a
+
+    a = np.arange(16.0).reshape(4, 4)
+    copied = a.copy()
+    copied[1] = a[:, 2].copy()
+    np.testing.assert_array_equal(put(a.copy()), copied)
+    theirs = put.py_func(a.copy())
+    assert theirs[1, 2] == copied[1, 2] and (theirs != copied).any()

@@ -76,12 +76,21 @@ def ones(shape, dtype=None, order="C", *, device=None, like=None):
     return result
 
 
+def filled(result, value):
+    # NumPy casts all numbers here but Python's integers, which must fit.
+    is_int = prim.is_python(value) and (prim.kind(value) == "int" or prim.kind(value) == "bool")
+    if prim.kind(value) == "" or prim.is_array(value) or is_int:
+        result[...] = value
+    else:
+        result[...] = prim.as_dtype(value, prim.dtype_of(result))
+    return result
+
+
 @overload(np.full)
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     only_here(device, like)
     result = fresh(shape, prim.dtype_of(fill_value) if dtype is None else dtype, order)
-    result[...] = fill_value
-    return result
+    return filled(result, fill_value)
 
 
 def dtype_like(a, dtype):
@@ -114,8 +123,7 @@ def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     only_here(device, None)
     result = fresh(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order))
-    result[...] = fill_value
-    return result
+    return filled(result, fill_value)
 
 
 def deepened(x, ndmin):

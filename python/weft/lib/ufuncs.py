@@ -845,16 +845,35 @@ def clip_method(a, min=None, max=None, out=None):
     return clipped(a, min, max, out)
 
 
+def is_bound(a, x):
+    """Whether `x` is a Python integer beside an array of integers: beyond those of the dtype it bounds nothing."""
+    return (prim.kind(a) == "int" or prim.kind(a) == "uint") and prim.is_python(x) and prim.kind(x) == "int"
+
+
 def clipped(a, low, high, out):
-    if low is None:
-        result = _same(a) if high is None else np.minimum(a, high)
-    elif high is None:
-        result = np.maximum(a, low)
+    bits = 8 * prim.size(a)
+    if is_bound(a, low):
+        low = prim.greatest(low, 0 if prim.kind(a) == "uint" else -(2 ** (bits - 1)))
+    if is_bound(a, high) and bits < 64:
+        most = 2 ** (bits - (prim.kind(a) == "int")) - 1
+        if low is None or is_bound(a, low) or prim.same_dtype(prim.dtype_of(a), prim.dtype_of(low)):
+            result = between(a, low, prim.least(high, most))
+        else:
+            # Here the lower bound may be above all that the array's dtype has.
+            result = between(a, low, None) if high >= most else between(a, low, high)
     else:
-        result = _clip(a, low, high)
+        result = between(a, low, high)
     if out is None:
         return result
     return prim.store_result("clip", out, result)
+
+
+def between(a, low, high):
+    if low is None:
+        return _same(a) if high is None else np.minimum(a, high)
+    if high is None:
+        return np.maximum(a, low)
+    return _clip(a, low, high)
 
 
 @overload(np.gcd)

@@ -48,6 +48,7 @@ impl Infer<'_> {
 
     /// `x[…] = v` with arrays of integers or bools.
     pub(super) fn put(&mut self, t: ValueId, parts: &[Part], v: &Abs) -> Result<(), Diagnostic> {
+        let v = &self.cast_to_put(t, v)?;
         if let Some((t, mask)) = self.whole_mask(t, parts)?
             && self.put_where(t, mask, v)?
         {
@@ -87,6 +88,21 @@ impl Infer<'_> {
             _ => v,
         };
         self.library("put", &[taken.front, taken.ids, v]).map(|_| ())
+    }
+
+    /// NumPy's own numbers and arrays in the dtype of `t`: such an assignment casts them, and looks at Python's numbers only.
+    fn cast_to_put(&mut self, t: ValueId, v: &Abs) -> Result<Abs, Diagnostic> {
+        let Some(dtype) = self.tensor(t).map(|t| t.dtype) else { return Err(self.internal("no array")) };
+        if let Some(from) = self.as_tensor(v) {
+            return Ok(Abs::Value(self.cast_array(from, dtype)?));
+        }
+        match self.type_of(v) {
+            Some(Type::Num(from)) if from != dtype => {
+                let v = self.materialise(v)?;
+                Ok(Abs::Value(self.cast(v, Type::Num(dtype))))
+            }
+            _ => Ok(v.clone()),
+        }
     }
 
     /// The array and the mask of an index that is one for the whole array, if both are C-ordered and of the same sizes. Those of
@@ -158,7 +174,7 @@ impl Infer<'_> {
                     return Ok(false);
                 }
                 self.writable(t)?;
-                self.cast_array(from, dtype)?
+                from
             }
             _ => return Ok(false),
         };
