@@ -231,7 +231,7 @@ impl Infer<'_> {
         // In NumPy these have three operands, all of which its messages show.
         let shows = std::mem::replace(
             &mut self.shows_scalars,
-            matches!(name, "weft.lib.ufuncs._where" | "weft.lib.ufuncs._clip"),
+            matches!(name, "weft.lib.choosing._where" | "weft.lib.choosing._clip"),
         );
         let made = self.elementwise(&bound, space, zero_d, &mut |s, e| {
             let args = shape.iter().cloned().chain(e.iter().cloned()).collect();
