@@ -235,6 +235,9 @@ def test_what_the_user_asked_for_is_the_reason():
     serial = weft.njit(plain, parallel=False)
     serial(np.ones(8), np.ones(8))
     assert texts(serial.report(), "parallel") == ["on one thread: parallel=False"]
+    always = weft.njit(plain, parallel=True)
+    always(np.ones(8), np.ones(8))
+    assert texts(always.report(), "parallel") == ["on several threads, however few: parallel=True"]
     unchecked = weft.njit(gather.py_func, boundscheck=False)
     unchecked(np.ones(8), np.arange(8), np.ones(8), 7)
     assert set(texts(unchecked.report(), "checks")) == {"indices are not checked: boundscheck=False"}

@@ -300,6 +300,80 @@ def test_parallel_false_uses_the_callers_thread_alone():
     assert all_threads - own < 0.2 * own
 
 
+def meets(started, answer, most):
+    """Whether another Python thread answers during the call. Of long calls, none is short because it did."""
+    weft.atomic.add(started, 0, 1)
+    for k in range(most):
+        if weft.atomic.add(answer, 0, 0) != 0 and k > 50_000:
+            return True
+    return False
+
+
+def is_answered(f, most):
+    started, answer = np.zeros(1, np.int64), np.zeros(1, np.int64)
+
+    def other():
+        while started[0] == 0:
+            time.sleep(0)
+        answer[0] = 1
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    found = f(started, answer, most)
+    thread.join(SOON)
+    return found
+
+
+LONG, SHORT = 30_000_000, 10  # a tenth of a second; next to nothing
+
+
+# spec: N10
+def test_calls_that_take_long_let_other_threads_run():
+    f = weft.njit(meets)
+    assert is_answered(f, LONG)
+    assert is_answered(f, LONG)
+    # Short calls keep the GIL, and one of the long calls behind them finds that out.
+    for _ in range(40):
+        f(np.zeros(1, np.int64), np.zeros(1, np.int64), SHORT)
+    assert any(is_answered(f, 1_000_000) for _ in range(20))
+    assert is_answered(f, LONG)
+
+
+# spec: N1, N10
+def test_nogil_says_whether_other_threads_run():
+    never = weft.njit(meets, nogil=False)
+    assert not any(is_answered(never, 1_000_000) for _ in range(3))
+    always = weft.njit(meets, nogil=True)
+    for _ in range(40):
+        always(np.zeros(1, np.int64), np.zeros(1, np.int64), SHORT)
+    assert is_answered(always, LONG)
+
+
+HOW_MANY_WORKERS = """
+import os
+import numpy as np, weft
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+f = weft.njit(lambda x: x * 2 + 1, parallel={parallel!r})
+weft.set_num_threads(2)
+before = threads()
+for n in (0, 1, 8):
+    assert np.array_equal(f(np.arange(n)), np.arange(n) * 2 + 1)
+print(threads() - before)
+"""
+
+
+# spec: N1
+@pytest.mark.parametrize("parallel, workers", [(True, 1), ("auto", 0), (False, 0)])
+def test_parallel_true_uses_threads_however_little_there_is_to_do(parallel, workers):
+    program = HOW_MANY_WORKERS.format(parallel=parallel)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SOON)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == workers
+
+
 WHERE_WORKERS_ARE = """
 import os, time
 import numpy as np, weft

@@ -173,10 +173,11 @@ def njit(function: Any = None, /, *, source: str | None = None, **options: Any) 
 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
     has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`) or a list of them is compiled for at once.
-    Options: `parallel="auto"`, `boundscheck=True`, `overflow="raise"` (or `"wrap"`: ints wrap at 64 bits, here and in
-    what is called), `fastmath=False` (or `True`, or some of LLVM's flags, as in `{"reassoc", "contract"}`: float
-    arithmetic need not be exact), `nogil=None`, `cache=True`, `inline`, `debug=False` (`True`: stores that a `prange`
-    takes not to meet are checked).
+    Options: `parallel="auto"` (`True`: all parallel work goes to threads, however little it is; `False`: none),
+    `boundscheck=True`, `overflow="raise"` (or `"wrap"`: ints wrap at 64 bits, here and in what is called),
+    `fastmath=False` (or `True`, or some of LLVM's flags, as in `{"reassoc", "contract"}`: float arithmetic need not be
+    exact), `nogil=None` (other Python threads run during calls that take long; `True`: during all; `False`: during
+    none), `cache=True`, `inline`, `debug=False` (`True`: stores that a `prange` takes not to meet are checked).
     """
     _check_options("weft.njit", options)
     if function is None:

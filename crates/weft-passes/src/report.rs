@@ -76,14 +76,26 @@ pub struct Note {
 /// What the stages do not say.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances {
-    /// Nanoseconds of work from which on a parallel region is given to several threads.
-    pub parallel_from: u64,
-    /// The user asked for one thread.
-    pub serial: bool,
+    /// Nanoseconds of work from which on a parallel region is given to several threads: 0 for `parallel=True`, none for
+    /// `parallel=False`.
+    pub parallel_from: Option<u64>,
     /// The user asked for no bounds checks.
     pub unchecked: bool,
     /// The device of kernels.
     pub device: String,
+}
+
+impl Circumstances {
+    /// From how many things on, at so many nanoseconds each, threads share them.
+    fn how_many(&self, things: &str, cost: u32) -> String {
+        match self.parallel_from {
+            Some(0) | None => ", however few: parallel=True".into(),
+            Some(work) => {
+                let least = work.div_ceil(u64::from(cost).max(1));
+                format!(" from {least}{things} on, at about {cost} ns each")
+            }
+        }
+    }
 }
 
 /// The notes of a function.
@@ -460,7 +472,7 @@ fn threads(
             notes.push(Note { span: place.unwrap_or(Span::NONE), kind, cost, text, others: vec![] });
         };
         match &data.op {
-            Op::ParFor { .. } | Op::ParBlocks { .. } if given.serial => {
+            Op::ParFor { .. } | Op::ParBlocks { .. } if given.parallel_from.is_none() => {
                 note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into());
                 continue;
             }
@@ -478,10 +490,9 @@ fn threads(
                             | Op::MemDot
                     );
                 });
-                let items = given.parallel_from.div_ceil(u64::from(*cost).max(1));
                 let text = match blocks {
                     true => BY_BLOCKS.into(),
-                    false => format!("on several threads from {items} items on, at about {cost} ns each"),
+                    false => format!("on several threads{}", given.how_many(" items", *cost)),
                 };
                 note(Kind::Parallel, Cost::None, text);
                 continue;
@@ -493,20 +504,19 @@ fn threads(
             // A copy in a branch is hardly the user's: it is made if arrays meet.
             Op::MemCopy { .. } if chosen => {}
             Op::MemMatmul | Op::MemProduct | Op::MemBothSides | Op::MemCopy { .. } => {
-                match given.serial {
-                    true => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
-                    false => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),
+                match given.parallel_from {
+                    None => note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into()),
+                    Some(_) => note(Kind::Parallel, Cost::None, BY_BLOCKS.into()),
                 }
                 continue;
             }
-            Op::ParBlocks { cost: weft_ir::UNKNOWN_COST } => {
+            Op::ParBlocks { cost: weft_ir::UNKNOWN_COST } if given.parallel_from != Some(0) => {
                 let text = "iterations on several threads, unless they took little the last time";
                 note(Kind::Parallel, Cost::None, text.into());
                 continue;
             }
             Op::ParBlocks { cost } => {
-                let turns = given.parallel_from.div_ceil(u64::from(*cost).max(1));
-                let text = format!("iterations on several threads from {turns} on, at about {cost} ns each");
+                let text = format!("iterations on several threads{}", given.how_many("", *cost));
                 note(Kind::Parallel, Cost::None, text);
                 continue;
             }

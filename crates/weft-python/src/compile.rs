@@ -17,6 +17,7 @@ use crate::constants::Constant;
 use crate::errors::{self, Origin};
 use crate::function::Function;
 use crate::key::{Key, Words};
+use crate::pace::Pace;
 use crate::resolve::Names;
 use crate::results::slots_of;
 use crate::settings;
@@ -107,6 +108,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request<'_>)
         stages,
         kernel_dims,
         timings,
+        pace: Pace::default(),
     })
 }
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use weft_ir::Place;
 use weft_passes::infer::Door;
+use weft_runtime::Sharing;
 
 use crate::arguments::Arguments;
 use crate::assumed::Calls;
@@ -195,7 +196,7 @@ impl Dispatcher {
     /// The placement after the answer to a conflict of `parallel=False` and a device context (A5).
     fn settle(&self, py: Python<'_>, placement: Placement) -> PyResult<Placement> {
         let Placement::Context(queue) = &placement else { return Ok(placement) };
-        if !self.function.serial {
+        if self.function.sharing != Sharing::Never {
             return Ok(placement);
         }
         match offload_conflict() {

@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use weft_ir::FastMath;
+use weft_runtime::Sharing;
 
 use crate::assumed::Calls;
 use crate::binding::Binding;
@@ -33,8 +34,8 @@ pub(crate) struct Function {
     pub(crate) constants: Constants,
     /// Numbers that its names stood for.
     pub(crate) numbers: Numbers,
-    /// `parallel=False` was asked for.
-    pub(crate) serial: bool,
+    /// `parallel=`
+    pub(crate) sharing: Sharing,
     /// `boundscheck=False` was asked for: the elements of arrays are taken without a check.
     pub(crate) unchecked: bool,
     /// `overflow="wrap"` was asked for.
@@ -72,7 +73,11 @@ impl Function {
         let keyword_only: u32 = code.getattr("co_kwonlyargcount")?.extract()?;
         Ok(Function {
             name: function.getattr("__name__")?.extract()?,
-            serial: parallel.extract::<bool>().is_ok_and(|on| !on),
+            sharing: match parallel.extract() {
+                Ok(true) => Sharing::Always,
+                Ok(false) => Sharing::Never,
+                Err(_) => Sharing::WhereItPays,
+            },
             unchecked: boundscheck == Some(false),
             wraps,
             fast: FastMath::from_bits(fast).unwrap_or_default(),

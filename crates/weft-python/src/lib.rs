@@ -30,6 +30,7 @@ mod key;
 mod lists;
 mod memory;
 mod numpy;
+mod pace;
 mod placement;
 mod places;
 mod program;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pyo3::prelude::*;
 use weft_diag::{Sources, Span};
 use weft_passes::report::{Circumstances, Cost, Kind, Note, notes, plain_loops};
+use weft_runtime::Sharing;
 
 use crate::dispatcher::chosen;
 use crate::function::Function;
@@ -19,8 +20,11 @@ type Told = (u32, u32, &'static str, u8, String);
 pub(crate) fn report(py: Python<'_>, function: &Function, index: Option<usize>) -> PyResult<Py<PyAny>> {
     let made = chosen(function, index)?;
     let given = Circumstances {
-        parallel_from: weft_runtime::PARALLEL_FROM,
-        serial: function.serial,
+        parallel_from: match function.sharing {
+            Sharing::Never => None,
+            Sharing::WhereItPays => Some(weft_runtime::PARALLEL_FROM),
+            Sharing::Always => Some(0),
+        },
         unchecked: function.unchecked,
         device: made.queue.filter().to_owned(),
     };

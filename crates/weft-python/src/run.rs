@@ -18,10 +18,6 @@ use crate::results::{Home, to_python, with_lists};
 use crate::specialisation::Specialisation;
 use crate::tensor::UsmNdarray;
 
-/// Elements of the largest array from which on a native call lets other Python threads run meanwhile. Below, giving
-/// the GIL away costs more than the call when another thread is busy.
-const RELEASE_FROM: usize = 50_000;
-
 /// Calls a specialisation and makes Python objects of what it returns.
 ///
 /// # Safety
@@ -59,12 +55,10 @@ pub(crate) unsafe fn run_on_host(
         return Ran::Returned(Err(changed(py)));
     }
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
-    let touched = Touched { serial: function.serial, ..Touched::default() };
+    let touched = Touched { sharing: function.sharing, ..Touched::default() };
     // SAFETY: as in `run_or_launch`.
-    let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
-    let release = function.nogil.unwrap_or(call.elements >= RELEASE_FROM);
-    let outcome = if release { py.detach(work) } else { work() };
-    match outcome {
+    let work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
+    match made.pace.run(py, function.nogil, call.elements, work) {
         // SAFETY: passed on to the caller; the results are those of this call.
         Ok(()) => {
             Ran::Returned(unsafe { to_python(py, &made.results, &made.returns, &results, &call.values, Home::NumPy) })
@@ -121,15 +115,15 @@ pub(crate) unsafe fn run_or_launch(
         usm = Some(usm.map_or(buffer.kind(), |least| buffer.kind().min(least)));
     }
     let (reads, writes, local) = (&reads, &writes, launch.unwrap_or_default());
-    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local, serial: function.serial };
+    let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local, sharing: function.sharing };
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
     // A launch is over before another thread could begin, unless it has to wait.
     let short = launch.is_some() && spans.is_empty() && !made.executable.may_raise() && !queue.hal().may_be_full();
-    let release = function.nogil.unwrap_or(if device { !short } else { call.elements >= RELEASE_FROM });
+    let nogil = function.nogil.or(device.then_some(!short));
     // SAFETY: the slots are those of the parameters the code was compiled for (the key says so); the caller keeps the
     // arrays alive, and NumPy cannot move the memory of an array that somebody holds.
-    let mut work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
-    let outcome = if release { py.detach(work) } else { work() };
+    let work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
+    let outcome = made.pace.run(py, nogil, call.elements, work);
     let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(queue, usm.unwrap_or(UsmKind::Device)) };
     if let Err(error) = outcome {
         // What was done to a list until then was done.

@@ -17,6 +17,7 @@ use crate::assumed::{Assumed, Calls};
 use crate::errors::Origin;
 use crate::guards::Guards;
 use crate::key::{Key, Word};
+use crate::pace::Pace;
 use crate::timings::Timings;
 
 /// A specialisation.
@@ -54,6 +55,7 @@ pub(crate) struct Specialisation {
     pub(crate) kernel_dims: u32,
     /// How long compiling took.
     pub(crate) timings: Timings,
+    pub(crate) pace: Pace,
 }
 
 impl Specialisation {

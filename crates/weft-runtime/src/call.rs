@@ -19,7 +19,7 @@ use crate::handed::{Handed, Spare};
 use crate::interrupt;
 use crate::launch::{self, Outcome};
 use crate::list;
-use crate::parallel::{self, Items};
+use crate::parallel::{self, Items, Sharing};
 use crate::queue::Queue;
 use crate::transfers::{Mode, Residency, Wanted};
 use weft_ir::ExcClass;
@@ -41,8 +41,8 @@ pub struct Touched<'a> {
     pub usm: Option<UsmKind>,
     /// Work-items of a work-group along each dimension of the launches, slowest first; where empty, the runtime chooses.
     pub local: &'a [u64],
-    /// Parallel loops stay on the caller's thread.
-    pub serial: bool,
+    /// Which parallel loops go to several threads.
+    pub sharing: Sharing,
 }
 
 /// The state of one call.
@@ -128,9 +128,9 @@ impl<'a> Call<'a> {
         self.queue.filter(|q| q.is_native())
     }
 
-    /// Whether parallel loops stay on the caller's thread.
-    pub(crate) fn is_serial(&self) -> bool {
-        self.touched.serial
+    /// Which parallel loops go to several threads.
+    pub(crate) fn sharing(&self) -> Sharing {
+        self.touched.sharing
     }
 
     /// Orders the call after pending uses of its buffers on other queues.

@@ -12,6 +12,7 @@ use weft_ir::{DType, Module, Op, Site, Stage, Type};
 use crate::call::{Call, TABLE, Touched};
 use crate::error::{CallError, Raised, RuntimeError};
 use crate::launch::LoadedKernel;
+use crate::parallel::Sharing;
 use crate::queue::Queue;
 use crate::stack;
 use crate::trace::{self, Kind, Location};
@@ -197,7 +198,8 @@ impl Executable {
         let state = (&raw mut call).cast::<c_void>();
         let stack_limit = if self.calls { stack::limit() } else { 0 };
         // Whoever traces wants to see every region.
-        let alone = if trace::is_active() { 0 } else { crate::parallel::PARALLEL_FROM };
+        let all = trace::is_active() || touched.sharing == Sharing::Always;
+        let alone = if all { 0 } else { crate::parallel::PARALLEL_FROM };
         let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default(), stack_limit, alone };
         // SAFETY: the slots are the entry's, by the caller's word and the checks above; the context outlives the call.
         let status = unsafe { (self.entry)(&mut ctx, args.as_ptr(), ret.as_mut_ptr()) };

@@ -67,7 +67,7 @@ pub use error::{CallError, Raised, RuntimeError};
 pub use executable::{Compiled, Executable, compile, device_target};
 pub use extent::{HostSpan, extent, is_dense};
 pub use interrupt::{Interrupter, set_interrupter, wait_unless};
-pub use parallel::{PARALLEL_FROM, num_threads, set_num_threads};
+pub use parallel::{PARALLEL_FROM, Sharing, num_threads, set_num_threads};
 pub use print::set_writer;
 pub use queue::{Queue, default_context, default_queue, queue_for};
 pub use weft_hal::{Event, HalError, QueueOptions, UsmKind};

@@ -47,6 +47,18 @@ const EVEN_CHUNK: u64 = 100_000;
 /// Chunks of many iterations are a multiple of this many: their borders lie on cache lines.
 const BLOCK: u64 = 64;
 
+/// Which regions of a call go to several threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Those that take long enough.
+    #[default]
+    WhereItPays,
+    /// All with more than one item.
+    Always,
+    /// None.
+    Never,
+}
+
 /// Threads that regions use from now on, the caller's included.
 pub fn set_num_threads(n: usize) {
     pool::set_num_threads(n);
@@ -76,8 +88,11 @@ impl Items {
     }
 
     /// Items per chunk; all of them when the caller should run them. `lively`: whether workers would begin at once.
-    fn per_chunk(self, threads: u64, lively: impl FnOnce() -> bool) -> u64 {
+    fn per_chunk(self, threads: u64, sharing: Sharing, lively: impl FnOnce() -> bool) -> u64 {
         let (n, work) = (self.n, self.work());
+        if sharing == Sharing::Always && work < PARALLEL_FROM {
+            return n.div_ceil(threads);
+        }
         let from = if self.even { LIVELY_FROM } else { LIVELY_BLOCKS_FROM };
         if work < from || threads < 2 || n < 2 || work < PARALLEL_FROM && !lively() {
             return n;
@@ -106,10 +121,11 @@ pub(crate) unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, items:
     let team = queue.and_then(|q| q.device().team());
     // SAFETY: passed on to the caller.
     let status = unsafe {
-        match call.is_serial() || items.cost == 0 {
-            true => body(ctx, env, 0, items.n),
-            false if items.cost == UNKNOWN => learning(ctx, body, env, items, team),
-            false => in_chunks(ctx, body, env, 0, items, team),
+        match call.sharing() {
+            _ if items.cost == 0 => body(ctx, env, 0, items.n),
+            Sharing::Never => body(ctx, env, 0, items.n),
+            Sharing::WhereItPays if items.cost == UNKNOWN => learning(ctx, body, env, items, team),
+            sharing => in_chunks(ctx, body, env, 0, items, sharing, team),
         }
     };
     watch.record(Kind::Launch, || trace::item(name, queue.map_or("native:cpu:0", |q| q.filter()), 0));
@@ -207,7 +223,7 @@ unsafe fn learning(ctx: *mut CallCtx, body: Chunk, env: *const u64, items: Items
     let status = match rest {
         0 => 0,
         // SAFETY: passed on to the caller.
-        _ => unsafe { in_chunks(ctx, body, env, done, Items { n: rest, ..items }, team) },
+        _ => unsafe { in_chunks(ctx, body, env, done, Items { n: rest, ..items }, Sharing::WhereItPays, team) },
     };
     let work = start.elapsed().as_nanos() as u64 * if shared { threads.min(n) } else { 1 };
     learned.set(work / n);
@@ -247,11 +263,13 @@ unsafe fn in_chunks(
     env: *const u64,
     first: u64,
     items: Items,
+    sharing: Sharing,
     team: Option<&pool::Team>,
 ) -> u32 {
     let (n, end) = (items.n, first + items.n);
     let lively = || team.is_none() && (pool::is_awake() || stirs(items.work()));
-    let size = items.per_chunk(team.map_or_else(num_threads, pool::Team::num_threads) as u64, lively);
+    let threads = team.map_or_else(num_threads, pool::Team::num_threads) as u64;
+    let size = items.per_chunk(threads, sharing, lively);
     // A region of some size is brought to the team's cores even if they are one.
     let inline = size >= n && (team.is_none() || items.work() < PARALLEL_FROM);
     if inline {
@@ -310,7 +328,7 @@ mod tests {
 
     #[test]
     fn small_regions_are_one_chunk_and_large_ones_are_cut_evenly() {
-        let size = |n, cost, threads, even| Items { n, cost, even }.per_chunk(threads, || false);
+        let size = |n, cost, threads, even| Items { n, cost, even }.per_chunk(threads, Sharing::WhereItPays, || false);
         for even in [false, true] {
             assert_eq!(size(1000, 1, 8, even), 1000);
             assert_eq!(size(1 << 20, 1, 1, even), 1 << 20);
@@ -326,6 +344,9 @@ mod tests {
         }
         // What is hardly worth it is shared among workers that are awake.
         assert_eq!([10_000, 7_000].map(|n| Items { n, cost: 1, even: true }.per_chunk(2, || true)), [5_056, 7_000]);
+        // Unless all are to be shared.
+        let always = |n, threads| Items { n, cost: 1, even: true }.per_chunk(threads, Sharing::Always, || false);
+        assert_eq!([always(1, 2), always(8, 2), always(8, 1), always(3, 8), always(1 << 20, 2)], [1, 4, 8, 1, 1 << 17]);
         // Short regions of even items have one chunk for each thread.
         assert_eq!([size(60_000, 1, 2, true), size(60_000, 1, 2, false)], [30_016, 7_552]);
     }
