@@ -331,12 +331,19 @@ LONG, SHORT = 30_000_000, 10  # a tenth of a second; next to nothing
 def test_calls_that_take_long_let_other_threads_run():
     f = weft.njit(meets)
     assert is_answered(f, LONG)
-    assert is_answered(f, LONG)
-    # Short calls keep the GIL, and one of the long calls behind them finds that out.
+    # Short calls keep the GIL. They say nothing of calls with larger arguments.
     for _ in range(40):
         f(np.zeros(1, np.int64), np.zeros(1, np.int64), SHORT)
-    assert any(is_answered(f, 1_000_000) for _ in range(20))
     assert is_answered(f, LONG)
+
+
+# spec: N10
+def test_long_calls_that_no_argument_tells_of_are_found_out():
+    f = weft.njit(lambda started, answer, turns: meets(started, answer, int(turns)))
+    for _ in range(40):
+        f(np.zeros(1, np.int64), np.zeros(1, np.int64), float(SHORT))
+    assert any(is_answered(f, 1e6) for _ in range(20))
+    assert is_answered(f, float(LONG))
 
 
 # spec: N1, N10

@@ -41,6 +41,8 @@ pub(crate) struct Arguments {
     pub(crate) alike: Alike,
     /// Elements of the largest array.
     pub(crate) elements: usize,
+    /// The largest int, whatever its sign.
+    pub(crate) int: u64,
     /// The first NumPy array, by position of the argument.
     pub(crate) host_array: Option<usize>,
     /// Device arrays.
@@ -172,6 +174,7 @@ impl Arguments {
                 let mut overflow = 0;
                 let value = ffi::PyLong_AsLongLongAndOverflow(object, &mut overflow);
                 self.alike.add_int(self.slots.len());
+                self.int = self.int.max(value.unsigned_abs());
                 self.push_scalar(object, Word::weak(Weak::Int), value as u64);
                 return overflow == 0;
             }

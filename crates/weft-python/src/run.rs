@@ -58,7 +58,7 @@ pub(crate) unsafe fn run_on_host(
     let touched = Touched { sharing: function.sharing, ..Touched::default() };
     // SAFETY: as in `run_or_launch`.
     let work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
-    match made.pace.run(py, function.nogil, call.elements, work) {
+    match made.pace.run(py, function.nogil, call, work) {
         // SAFETY: passed on to the caller; the results are those of this call.
         Ok(()) => {
             Ran::Returned(unsafe { to_python(py, &made.results, &made.returns, &results, &call.values, Home::NumPy) })
@@ -123,7 +123,7 @@ pub(crate) unsafe fn run_or_launch(
     // SAFETY: the slots are those of the parameters the code was compiled for (the key says so); the caller keeps the
     // arrays alive, and NumPy cannot move the memory of an array that somebody holds.
     let work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
-    let outcome = made.pace.run(py, nogil, call.elements, work);
+    let outcome = made.pace.run(py, nogil, call, work);
     let home = if call.tensors.is_empty() { Home::NumPy } else { Home::Queue(queue, usm.unwrap_or(UsmKind::Device)) };
     if let Err(error) = outcome {
         // What was done to a list until then was done.

@@ -343,7 +343,10 @@ mod tests {
             assert_eq!(size(u64::MAX, u32::MAX, 2, even) % BLOCK, 0);
         }
         // What is hardly worth it is shared among workers that are awake.
-        assert_eq!([10_000, 7_000].map(|n| Items { n, cost: 1, even: true }.per_chunk(2, || true)), [5_056, 7_000]);
+        assert_eq!(
+            [10_000, 7_000].map(|n| Items { n, cost: 1, even: true }.per_chunk(2, Sharing::WhereItPays, || true)),
+            [5_056, 7_000]
+        );
         // Unless all are to be shared.
         let always = |n, threads| Items { n, cost: 1, even: true }.per_chunk(threads, Sharing::Always, || false);
         assert_eq!([always(1, 2), always(8, 2), always(8, 1), always(3, 8), always(1 << 20, 2)], [1, 4, 8, 1, 1 << 17]);
