@@ -1,6 +1,6 @@
-"""`make fuzz`: random whole programs, then array expressions, on and on, until one differs from CPython or NumPy.
+"""`make fuzz`: random whole programs, also in device contexts, then array expressions, on and on, until one differs from CPython or NumPy.
 
-    python tests/fuzz.py --seconds 60 [--seed 12345] [--way programs | njit | tensor-native | …] [--keep-going]
+    python tests/fuzz.py --seconds 60 [--seed 12345] [--way programs | offloaded-opencl | njit | tensor-native | …] [--keep-going]
 
 Prints each failing program, made small, with the seed that makes it again. Seeds start from the clock.
 """
@@ -28,10 +28,10 @@ def ways() -> dict[str, object]:
     return found
 
 
-def whole_programs(options: argparse.Namespace) -> int:
+def whole_programs(options: argparse.Namespace, *more: str) -> int:
     """Runs `programs/fuzz_programs.py`, in a process of its own; its exit status."""
     script = Path(__file__).parent / "programs" / "fuzz_programs.py"
-    command = [sys.executable, str(script), "--third", "--seconds", str(options.seconds), "--seed", str(options.seed)]
+    command = [sys.executable, str(script), "--seconds", str(options.seconds), "--seed", str(options.seed), *more]
     flags = [flag for flag in ("keep_going", "coverage") if getattr(options, flag)]
     return subprocess.run([*command, *(f"--{flag.replace('_', '-')}" for flag in flags)]).returncode
 
@@ -41,17 +41,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000)
-    parser.add_argument("--way", choices=["programs", *ways()], action="append")
+    offloaded = {f"offloaded-{d.backend}": d.filter_string for d in weft.devices()}
+    parser.add_argument("--way", choices=["programs", *offloaded, *ways()], action="append")
     parser.add_argument("--depth", type=int, default=5)
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--coverage", action="store_true", help="of the whole programs")
     options = parser.parse_args()
     wrong = 0
-    if not options.way or "programs" in options.way:
-        wrong = whole_programs(options)
-        if (wrong and not options.keep_going) or options.way == ["programs"]:
-            return wrong
+    processes = {"programs": ["--third"]} | {way: ["--device", device] for way, device in offloaded.items()}
+    for way in options.way or processes:
+        if way in processes:
+            wrong |= whole_programs(options, *processes[way])
+            if wrong and not options.keep_going:
+                return wrong
     runs = {name: run for name, run in ways().items() if not options.way or name in options.way}
+    if not runs:
+        return wrong
     end = time.monotonic() + options.seconds
     seed, count, refused, failed = options.seed, 0, 0, 0
     while time.monotonic() < end:

@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +102,12 @@ def run(function: Any, call: str, parameters: list[str]) -> Done:
         return Done(None, error, arguments)
 
 
+def run_compiled(function: Any, call: str, program: Program) -> Done:
+    """Calls a compiled function with fresh arguments, in the context of the program's device."""
+    with weft.device_context(program.device) if program.device else nullcontext():
+        return run(function, call, program.parameters)
+
+
 def by_weft(text: str) -> Any:
     """The function `f` of a module, as a user would have Weft compile it."""
     return load(text, "compiled", weft.njit)
@@ -129,7 +135,7 @@ def compare(program: Program, compiler: Callable[[str], Any] = by_weft, third: b
                     return _refused(error)
             try:
                 with time_limit(SECONDS_IN_WEFT):
-                    found = run(compiled, call, program.parameters)
+                    found = run_compiled(compiled, call, program)
             except TooSlow:
                 return Outcome("hang", "", call)
             outcome = _judge(found, expected, program, call)
@@ -163,7 +169,7 @@ def _read_only(program: Program, call: str, compiled: Any, error: BaseException 
     written = "\n".join(line for line in call.split("\n") if "writeable" not in line)
     with time_limit(SECONDS_IN_CPYTHON + SECONDS_IN_WEFT):
         expected = run(load(program.text, "plain", lambda f: f), written, program.parameters)
-        return _judge(run(compiled, written, program.parameters), expected, program, written).kind == "same"
+        return _judge(run_compiled(compiled, written, program), expected, program, written).kind == "same"
 
 
 def _third(compiled: Any, expected: Done, program: Program, call: str) -> str:

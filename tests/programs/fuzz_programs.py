@@ -2,6 +2,7 @@
 
     python tests/programs/fuzz_programs.py --seconds 60 [--seed 12345] [--count 1000] [--workers 16] [--out folder]
                                            [--keep-going] [--coverage] [--third] [--calls 1] [--without mask]
+                                           [--device opencl]
 
 What is found is shown once for each kind, made small, with the seed that makes it again. With `--out`, the counts and
 the coverage are written to `results.json` in that folder, and each small program to a file beside it; nothing that is
@@ -41,6 +42,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--third", action="store_true", help="have the reference interpreter run each program as well")
     parser.add_argument("--without", action="append", default=[], help="a part of the grammar to leave out")
     parser.add_argument("--optimise", action="store_true", help="optimise what is compiled: a quarter as many programs")
+    parser.add_argument("--device", help="programs of `offloaded.py`, in the context of this device")
     asked = parser.parse_args()
     if asked.third and not INTERPRETER.exists():
         parser.error(f"the reference interpreter is not built: {INTERPRETER.name}, by `make build`")
@@ -54,7 +56,18 @@ def main() -> int:
     on = asked.keep_going or asked.out is not None
     measured = asked.coverage or asked.out is not None
     without = frozenset(asked.without)
-    hunt = Hunt(asked.seed, asked.count, asked.seconds, asked.workers, without, measured, on, asked.third, asked.calls)
+    hunt = Hunt(
+        asked.seed,
+        asked.count,
+        asked.seconds,
+        asked.workers,
+        without,
+        measured,
+        on,
+        asked.third,
+        asked.calls,
+        asked.device,
+    )
     hunt.run(lambda text: print(text, flush=True))
     if measured:
         print(hunt.coverage.table())

@@ -27,6 +27,8 @@ class Program:
     parameters: list[str]
     calls: list[str]
     rounds: bool = False
+    # The device in whose context the compiled calls run, if any.
+    device: str | None = None
     used: Counter[str] = field(default_factory=Counter)
 
 

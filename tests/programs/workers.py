@@ -18,6 +18,7 @@ from compare import Outcome
 from covered import Coverage
 from driver import SECONDS_BEFORE_HUNG, child, how_it_ended, reduce, seconds_at_work, stopped, tried
 from grammar import Program, make
+from offloaded import make as make_offloaded
 from kinds import operations
 
 MOST_SEEDS = 500  # of one child: a fresh process now and then, so that memory does not pile up
@@ -66,7 +67,7 @@ class Child:
 
 
 class Hunt:
-    """Programs from seed `first` on: `count` of them, or as many as `seconds` allow."""
+    """Programs from seed `first` on: `count` of them, or as many as `seconds` allow; those of `offloaded` for a `device`."""
 
     def __init__(
         self,
@@ -79,12 +80,13 @@ class Hunt:
         keep_going: bool = True,
         third: bool = False,
         calls: int = 3,
+        device: str | None = None,
     ) -> None:
         self.first, self.last = first, first + count
         self.started = time.monotonic()
         self.end = self.started + seconds
         self.workers, self.without, self.measured, self.keep_going = workers, without, coverage, keep_going
-        self.third, self.calls = third, calls
+        self.third, self.calls, self.device = third, calls, device
         self.kinds: Counter[str] = Counter()
         self.interpreted: Counter[str] = Counter()
         self.details: dict[str, Counter[str]] = {}
@@ -134,7 +136,7 @@ class Hunt:
         return bool(self.children)
 
     def _program(self, seed: int) -> Program:
-        program = make(seed, self.without)
+        program = make_offloaded(seed, self.device) if self.device else make(seed, self.without)
         return replace(program, calls=program.calls[: self.calls])
 
     def _start_hunting(self, start: int, stop: int) -> None:

@@ -82,6 +82,37 @@ pub struct OpData {
     pub span: Span,
 }
 
+impl OpData {
+    /// The operands whose memory the op itself writes. What its regions write, their ops say.
+    pub fn written(&self) -> &[ValueId] {
+        match self.op {
+            Op::NtStore { .. } => &self.operands[1..2],
+            Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } | Op::NtProduct => &self.operands[..1],
+            Op::NtIntoAll => &self.operands,
+            _ => &[],
+        }
+    }
+
+    /// The operand that the result is a view of: another name for some or all of its elements.
+    pub fn viewed(&self) -> Option<ValueId> {
+        match self.op {
+            Op::NtView { .. }
+            | Op::NtRefine { .. }
+            | Op::NtExpand { .. }
+            | Op::NtKeep
+            | Op::NtWeaken
+            | Op::NtReshape => Some(self.operands[0]),
+            _ => None,
+        }
+    }
+
+    /// Whether array operands go on under names that [`OpData::viewed`] does not know: into cells, lists and calls, around
+    /// loops, out of regions. Whoever has such a name may write.
+    pub fn passes_on(&self) -> bool {
+        matches!(self.op.dialect(), "scf" | "list" | "par" | "simt") || self.op == Op::Yield
+    }
+}
+
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueData {

@@ -45,6 +45,7 @@
 //!    `env.region` of that place, or outside of any for the host.
 //! 6. `env.region`s do not nest.
 //! 7. (`loops`) Outside kernels `mem.load` and `mem.store` touch host memory only.
+//! 8. (`placed` on) What an `env.transfer` gives to read is not written, under any name, and not passed on to where it could be.
 
 mod machine;
 mod rules;

@@ -654,7 +654,7 @@ fn first_space(f: &Func, region: RegionId) -> Option<Vec<Dim>> {
         let data = f.op(id);
         let array = match data.op {
             Op::NtElementwise => data.results.first().copied(),
-            _ => races::written(data).first().copied(),
+            _ => data.written().first().copied(),
         };
         found = found.take().or_else(|| array.map(|v| canon::dims(f, v).to_vec()));
     });

@@ -15,7 +15,7 @@
 
 use crate::fuse::each_op;
 use crate::turn::{self, Inside};
-use crate::{canon, races, together};
+use crate::{canon, together};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, Place, RegionId, TensorType, Type, ValueId};
 
 /// The step.
@@ -304,7 +304,7 @@ fn accesses(f: &Func, defs: &[Option<OpId>], ops: impl Iterator<Item = OpId>, wr
         if matches!(data.op, Op::ShapeBind { .. } | Op::NtView { .. } | Op::NtDim { .. }) {
             return;
         }
-        let written = races::written(data);
+        let written = data.written();
         known &= !(e.writes && written.is_empty());
         match &data.op {
             Op::NtStore { .. } if writes => found.push(element(f, defs, data.operands[1], &data.operands[2..])),

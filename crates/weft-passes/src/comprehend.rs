@@ -67,7 +67,7 @@ impl Comprehension {
                 Op::ShapeBind { .. } => true,
                 Op::CellSet => true,
                 Op::ListPush | Op::ListSet | Op::ListTruncate => inside.contains(&data.operands[0]),
-                _ => races::written(data).first().is_some_and(|&v| {
+                _ => data.written().first().is_some_and(|&v| {
                     let root = races::root(f, defs, v);
                     let made = defs[root.index()].is_some_and(|id| f.op(id).op.effects().fresh);
                     inside.contains(&root) && made

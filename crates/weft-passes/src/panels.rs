@@ -6,9 +6,9 @@
 //! panel need is asked of the first and the last; a turn that needs others computes them itself. So do all where
 //! arrays may share memory, where turns are few, or where most of the product would be for nothing.
 
+use crate::canon;
 use crate::fuse::each_op;
 use crate::turn::{self, Inside, TURNS, Vector};
-use crate::{canon, races};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, DType, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
@@ -87,7 +87,7 @@ fn is_only_read(f: &Func, turn: RegionId, v: ValueId) -> bool {
                 Op::NtView { .. } => is_only_read(f, turn, data.results[0]),
                 Op::NtElementwise | Op::NtReduce { .. } | Op::NtDot | Op::NtMatmul | Op::NtLoad { .. } => true,
                 Op::NtDim { .. } => true,
-                Op::NtCopy => !races::written(data).contains(&v),
+                Op::NtCopy => !data.written().contains(&v),
                 _ => false,
             };
         }

@@ -6,9 +6,14 @@
 //!
 //! An array has a *home*. Parameters: what their type says. Results: their inputs' home. Host arrays under a device
 //! context stay at home on the host, but their elementwise ops run at the device, so such an array may have two
-//! incarnations; the other one is made when first needed, and each only once. Device work collects in a pending
+//! copies; the other one is made when first needed, and each only once. Device work collects in a pending
 //! region that is emitted only when something needs its results: scalar and metadata ops in between are emitted
 //! before it, so that neighbours merge.
+//!
+//! A result of device work whose home is the host goes there by one `env.transfer` that stands before all host uses, also
+//! before a loop or branch with some of them inside: all see the same memory, and the elements move once. If the host may
+//! write to it, the transfer says so (`update`), and device copies are asked for again after each write; at run time, that is
+//! a branch where the copy is still valid.
 //!
 //! Kernels run where they are launched and are not touched here.
 
@@ -56,6 +61,7 @@ fn func(f: &Func, cx: &PassCx) -> Result<Func, Diagnostic> {
         r: Rebuild::new(f),
         homes,
         away: BTreeMap::new(),
+        refined_away: vec![],
         pending: None,
         users: users(f),
         defs: canon::definitions(f),
@@ -91,8 +97,10 @@ struct Placer<'s> {
     r: Rebuild<'s>,
     /// Where each old value lives.
     homes: Vec<Place>,
-    /// Incarnations at a device of arrays whose home is the host, by old value. The map of `r` has those at home.
+    /// Copies at a device of arrays whose home is the host, by old value. The map of `r` has those at home.
     away: BTreeMap<ValueId, ValueId>,
+    /// `nt.refine`s in scope of arrays that were only at a device then. An array comes home with all its refinements.
+    refined_away: Vec<OpId>,
     pending: Option<Pending>,
     users: Vec<Vec<OpId>>,
     defs: Vec<Option<OpId>>,
@@ -117,7 +125,7 @@ impl Placer<'_> {
                 Op::NtRefine { .. } => self.refine(id),
                 Op::NtDim { .. } | Op::NtStride { .. } => {
                     let v = self.r.src.op(id).operands[0];
-                    let v = self.anywhere(v);
+                    let v = self.existing_copy(v);
                     self.emit_same(id, &[v]);
                 }
                 _ => self.other(id)?,
@@ -144,9 +152,7 @@ impl Placer<'_> {
             Some(v) => self.homes[v.index()].clone(),
             None => self.data_home.clone().unwrap_or(Place::Host),
         };
-        let single = canon::dims(src, data.results[0]).iter().all(|&d| d == Dim::Const(1));
-        // One element is no parallel work: not worth a transfer.
-        let at = if home.is_host() && !single { self.context.clone() } else { home.clone() };
+        let at = if home.is_host() && !self.is_single(id) { self.context.clone() } else { home.clone() };
         Ok((at, home))
     }
 
@@ -185,13 +191,13 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// Metadata: on whichever incarnation there is, so that it moves nothing.
+    /// Metadata: on whichever copy there is, so that it moves nothing.
     fn refine(&mut self, id: OpId) {
         let data = self.r.src.op(id).clone();
         if self.pending_raises() {
             self.flush();
         }
-        let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.anywhere(v)).collect();
+        let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.existing_copy(v)).collect();
         self.homes[data.results[0].index()] = self.homes[data.operands[0].index()].clone();
         let home = self.homes[data.operands[0].index()].clone();
         let place = self.r.dst.ty(operands[0]).as_tensor().map_or(Place::Host, |t| t.place.clone());
@@ -202,6 +208,7 @@ impl Placer<'_> {
             self.r.span = data.span;
             let v = self.r.b().value(data.op, &operands, ty);
             self.away.insert(data.results[0], v);
+            self.refined_away.push(id);
         }
     }
 
@@ -229,6 +236,9 @@ impl Placer<'_> {
         if inside_arrays || inside_pending || ordered || effects.writes && !binds {
             self.flush();
         }
+        for v in self.needed_inside(id) {
+            self.at_home(v);
+        }
         let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.at_home(v)).collect();
         if effects.writes && !binds {
             // The host may have written any array: copies elsewhere are asked for again.
@@ -241,7 +251,7 @@ impl Placer<'_> {
         }
         let mut regions = vec![];
         for &r in &data.regions {
-            let (map, away) = (self.r.snapshot(), self.away.clone());
+            let (map, away, refined) = (self.r.snapshot(), self.away.clone(), self.refined_away.len());
             let new = self.r.dst.new_region();
             let outer = std::mem::replace(&mut self.r.at, new);
             for &a in &self.r.src.region(r).args {
@@ -253,12 +263,68 @@ impl Placer<'_> {
             self.r.at = outer;
             self.r.restore(map);
             self.away = away;
+            self.refined_away.truncate(refined);
             regions.push(new);
         }
         let types: Vec<Type> =
             data.results.iter().map(|&v| at_place(self.r.src.ty(v), &self.homes[v.index()])).collect();
         self.r.emit(id, data.op, &operands, &types, &regions);
         Ok(())
+    }
+
+    /// Arrays that are only at a device, and that have to come home before an op because the host uses them in its regions.
+    /// What is only read may come home in the branch that reads it.
+    fn needed_inside(&self, id: OpId) -> Vec<ValueId> {
+        let src = self.r.src;
+        let is_branch = src.op(id).op == Op::ScfIf;
+        let mut needed = vec![];
+        for &region in &src.op(id).regions {
+            src.walk_region(region, &mut |op| {
+                for &v in &src.op(op).operands {
+                    let is_away = self.r.find(v).is_none() && self.away.contains_key(&v);
+                    let v = if is_away { self.unrefined(v) } else { continue };
+                    if !needed.contains(&v) && self.needs_at_home(op) && (!is_branch || self.may_be_written(v)) {
+                        needed.push(v);
+                    }
+                }
+            });
+        }
+        needed
+    }
+
+    /// The array that comes home when `v` does: the one behind the refinements that were made at a device.
+    fn unrefined(&self, mut v: ValueId) -> ValueId {
+        while let Some(&op) = self.refined_away.iter().find(|&&op| self.r.src.op(op).results[0] == v) {
+            v = self.r.src.op(op).operands[0];
+        }
+        v
+    }
+
+    /// Whether an op needs its arrays at home, or hands them on under a name of which that is not known.
+    fn needs_at_home(&self, id: OpId) -> bool {
+        match self.r.src.op(id).op {
+            Op::NtElementwise => self.is_single(id),
+            Op::NtDim { .. } | Op::NtStride { .. } => false,
+            Op::NtRefine { .. } => {
+                self.users[self.r.src.op(id).results[0].index()].iter().any(|&u| self.needs_at_home(u))
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether an op computes one element: no parallel work, and not worth a transfer.
+    fn is_single(&self, id: OpId) -> bool {
+        canon::dims(self.r.src, self.r.src.op(id).results[0]).iter().all(|&d| d == Dim::Const(1))
+    }
+
+    /// Whether an array, or a view of it, may be written to after it has come home.
+    fn may_be_written(&self, v: ValueId) -> bool {
+        self.users[v.index()].iter().any(|&user| {
+            let data = self.r.src.op(user);
+            data.written().contains(&v)
+                || data.passes_on()
+                || data.viewed() == Some(v) && data.results.iter().any(|&view| self.may_be_written(view))
+        })
     }
 
     /// Elements of arrays that live at a device are not at hand here, and such arrays stay where they are.
@@ -293,30 +359,46 @@ impl Placer<'_> {
         self.pending.as_ref().is_some_and(|p| p.results.contains(&v))
     }
 
-    /// Some incarnation of a value; the one at home if there are two.
-    fn anywhere(&mut self, v: ValueId) -> ValueId {
+    /// Returns an existing copy of a value, preferring the one at home. Emits the pending region first if that defines it.
+    fn existing_copy(&mut self, v: ValueId) -> ValueId {
         if self.is_pending(v) {
             self.flush();
         }
         self.r.find(v).or_else(|| self.away.get(&v).copied()).unwrap_or_else(|| self.r.get(v))
     }
 
-    /// A value at its home: brought back if it only exists at a device.
+    /// Returns a value at its home. An array that is only at a device is brought there with all its refinements, so that a
+    /// write through one of them is seen through all.
     fn at_home(&mut self, v: ValueId) -> ValueId {
-        let found = self.anywhere(v);
+        let found = self.existing_copy(v);
         if self.r.find(v).is_some() {
             return found;
         }
+        let unrefined = self.unrefined(v);
+        if unrefined != v {
+            self.at_home(unrefined);
+            return self.r.get(v);
+        }
         let ty = self.r.src.ty(v).clone();
-        let home = self.r.b().value(Op::EnvTransfer { mode: Access::Read }, &[found], ty);
+        let refinements: Vec<OpId> = self.refined_away.clone();
+        let mode = if self.may_be_written(v) { Access::Update } else { Access::Read };
+        let home = self.r.b().value(Op::EnvTransfer { mode }, &[found], ty);
         self.r.set(v, home);
+        for op in refinements {
+            let data = self.r.src.op(op).clone();
+            if self.r.find(data.operands[0]).is_some() && self.r.find(data.results[0]).is_none() {
+                let operands: Vec<ValueId> = data.operands.iter().map(|&v| self.existing_copy(v)).collect();
+                let ty = self.r.src.ty(data.results[0]).clone();
+                self.r.emit(op, data.op, &operands, &[ty], &[]);
+            }
+        }
         home
     }
 
     /// An array at a device, transferred there once; other values as they are.
     fn at_device(&mut self, v: ValueId, at: &Place) -> ValueId {
         if self.homes[v.index()] == *at || self.r.src.ty(v).as_tensor().is_none() {
-            return self.anywhere(v);
+            return self.existing_copy(v);
         }
         if let Some(&there) = self.away.get(&v) {
             return there;
@@ -328,7 +410,7 @@ impl Placer<'_> {
         there
     }
 
-    /// Emits the pending region; its results that others use become incarnations at its place.
+    /// Emits the pending region; its results that others use become copies at its place.
     fn flush(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let src = self.r.src;

@@ -129,7 +129,7 @@ impl Found {
             made && !factors.contains(&root(v))
         };
         let inside = data.regions.iter().flat_map(|&r| &f.region(r).ops).all(|&op| !f.effects(op).writes);
-        races::written(data).first().copied().is_some_and(elsewhere) && inside
+        data.written().first().copied().is_some_and(elsewhere) && inside
     }
 
     /// Whether each piece of the result needs the same piece of everything else.

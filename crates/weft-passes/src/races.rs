@@ -93,30 +93,10 @@ pub(crate) fn told(f: &Func, id: OpId) -> Told {
 
 /// The array that an array is a view of, as far as that is written in this function.
 pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
-    while let Some(data) = defs[v.index()].map(|id| f.op(id)) {
-        match data.op {
-            Op::NtView { .. }
-            | Op::NtRefine { .. }
-            | Op::NtExpand { .. }
-            | Op::NtKeep
-            | Op::NtWeaken
-            | Op::NtReshape => {
-                v = data.operands[0];
-            }
-            _ => break,
-        }
+    while let Some(of) = defs[v.index()].and_then(|id| f.op(id).viewed()) {
+        v = of;
     }
     v
-}
-
-/// The arrays that an op writes to, among its operands.
-pub(crate) fn written(data: &OpData) -> &[ValueId] {
-    match data.op {
-        Op::NtStore { .. } => &data.operands[1..2],
-        Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } | Op::NtProduct => &data.operands[..1],
-        Op::NtIntoAll => &data.operands,
-        _ => &[],
-    }
 }
 
 /// Whether an op only names arrays, and touches no element.
@@ -313,7 +293,7 @@ impl<'f> Check<'f> {
             let outer = |v: &ValueId| !self.inside.contains(v);
             let roots = data.operands.iter().filter(|&&v| self.f.ty(v).as_tensor().is_some());
             used.extend(roots.map(|&v| root(self.f, &self.defs, v)).filter(outer));
-            changed.extend(written(data).iter().map(|&v| root(self.f, &self.defs, v)).filter(outer));
+            changed.extend(data.written().iter().map(|&v| root(self.f, &self.defs, v)).filter(outer));
         });
         let mut pairs = vec![];
         for &w in &changed {
@@ -360,7 +340,7 @@ impl<'f> Check<'f> {
             }
             _ => {}
         }
-        let target = written(data).first().copied();
+        let target = data.written().first().copied();
         // What is written later is only named.
         let touched = if data.op == Op::NtKeep { &data.operands[..1] } else { &data.operands[..] };
         for &v in touched {

@@ -5,7 +5,7 @@
 //! has the matrix's size is only asked after that, so the op looks for itself.
 
 use crate::fuse::each_op;
-use crate::{canon, races, together};
+use crate::{canon, together};
 use weft_ir::{DType, Dim, Func, Layout, Op, OpId, RegionId, ValueId};
 
 /// The step.
@@ -135,6 +135,6 @@ fn leaves(f: &Func, defs: &[Option<OpId>], op: OpId, read: &[ValueId]) -> bool {
     }
     let inside = data.regions.iter().flat_map(|&r| &f.region(r).ops).all(|&op| !f.effects(op).writes);
     let apart = |&to: &ValueId| read.iter().all(|&v| together::are_apart(f, defs, to, v));
-    let written = races::written(data);
+    let written = data.written();
     inside && !written.is_empty() && written.iter().all(apart)
 }

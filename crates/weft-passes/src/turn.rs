@@ -166,7 +166,7 @@ impl Inside {
                 if !data.op.effects().writes || matches!(data.op, Op::ShapeBind { .. }) {
                     return;
                 }
-                let Some(&to) = races::written(data).first() else {
+                let Some(&to) = data.written().first() else {
                     fine = false;
                     return;
                 };

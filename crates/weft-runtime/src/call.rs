@@ -301,7 +301,9 @@ impl<'a> Call<'a> {
             // One memory for all: everything is everywhere.
             return Ok(self.hand_again(data, owner));
         };
-        let on_device = self.on_device(data, owner);
+        let mut residency = lock(&self.residency);
+        // The copy of a host array stands for that array.
+        let on_device = residency.host_of(data).is_none() && self.on_device(data, owner);
         let Some(span) = extent(data, shape, strides, itemsize) else {
             // No element: nothing to move, but a result on the host is host memory.
             if at == place::HOST && on_device {
@@ -311,13 +313,14 @@ impl<'a> Call<'a> {
             return Ok(self.hand_again(data, owner));
         };
         if on_device {
-            return match at {
-                place::DEVICE => Ok(self.hand_again(data, owner)),
-                _ => self.download(queue, data, span),
-            };
+            // SAFETY: the word is a live value of compiled code.
+            match unsafe { Buffer::from_owner_ref(owner) } {
+                Some(buffer) if at == place::HOST => residency.add_home(&buffer)?,
+                _ => return Ok(self.hand_again(data, owner)),
+            }
+            self.moved.store(true, Ordering::Relaxed);
         }
         // A host array, or the address of its copy.
-        let mut residency = lock(&self.residency);
         let (host, owner) = residency.host_of(data).unwrap_or((data, owner));
         let lo = host - (data - span.lo);
         let span = HostSpan { lo, hi: lo + (span.hi - span.lo) };
@@ -339,20 +342,8 @@ impl<'a> Call<'a> {
         }
         let wanted = Wanted { data: host, span, align, owner, mode };
         self.moved.store(true, Ordering::Relaxed);
-        let there = residency.valid_on_device(queue, self.touched.host, wanted)?;
-        // The call keeps the copy; compiled code has nothing to release.
-        Ok([there, 0])
-    }
-
-    /// A copy of device memory in fresh host memory, complete.
-    fn download(&self, queue: &Queue, data: u64, span: HostSpan) -> Result<[u64; 2], Stop> {
-        queue.last_event().map_or(Ok(()), |event| interrupt::wait(&event))?;
-        let bytes = (span.hi - span.lo) as usize;
-        let copy = Buffer::alloc_host(bytes)?;
-        // SAFETY: the span lies in device memory that compiled code holds, in the order of this queue; the copy is as
-        // large, and complete before it is seen.
-        unsafe { queue.copy(copy.address(), span.lo, bytes, &[], "device to host") }?.wait()?;
-        Ok(self.hand_out(copy.address() + (data - span.lo), copy))
+        let (there, copy) = residency.valid_on_device(queue, self.touched.host, wanted)?;
+        Ok(self.hand_out(there, copy))
     }
 
     /// Whether an array is device memory: fresh, or a device array among the arguments. Copies of host arrays are not.

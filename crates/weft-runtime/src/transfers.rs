@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use weft_hal::{Event, HalError, UsmKind};
 
 use crate::buffer::Buffer;
@@ -59,7 +59,7 @@ struct Record {
     /// Owner words of the arrays that were asked for, with their extents.
     owners: SmallVec<[(Interval, u64); 1]>,
     /// Fresh host buffers among them, kept so that their addresses are not reused.
-    _keep: SmallVec<[Arc<Buffer>; 1]>,
+    kept: SmallVec<[Arc<Buffer>; 1]>,
 }
 
 impl Record {
@@ -69,6 +69,11 @@ impl Record {
 
     fn holds(&self, span: Interval) -> bool {
         self.host.0 <= span.0 && span.1 <= self.host.1
+    }
+
+    /// Whether the host memory is fresh, and nobody but this record has it.
+    fn is_abandoned(&self) -> bool {
+        !self.kept.is_empty() && self.kept.iter().all(|buffer| Arc::strong_count(buffer) == 1)
     }
 
     /// Copies host bytes to the device.
@@ -116,13 +121,13 @@ impl Residency {
     }
 
     /// Makes the bytes of a host array valid on the device and returns the address of `data` there, a multiple of
-    /// `align`.
+    /// `align`, with the buffer that holds it.
     pub(crate) fn valid_on_device(
         &mut self,
         queue: &Arc<Queue>,
         spans: &[HostSpan],
         wanted: Wanted,
-    ) -> Result<u64, RuntimeError> {
+    ) -> Result<(u64, Arc<Buffer>), RuntimeError> {
         let Wanted { data, span, align, owner, mode } = wanted;
         let span = (span.lo, span.hi);
         let at = match self.records.iter().position(|r| r.holds(span)) {
@@ -146,7 +151,7 @@ impl Residency {
         if !record.owners.contains(&(span, owner)) {
             record.owners.push((span, owner));
             // SAFETY: the word is a live value of compiled code.
-            record._keep.extend(unsafe { Buffer::from_owner_ref(owner) });
+            record.kept.extend(unsafe { Buffer::from_owner_ref(owner) });
         }
         if mode != Mode::WriteAll {
             for part in record.valid.missing(span) {
@@ -160,7 +165,42 @@ impl Residency {
                 record.promised.insert(span);
             }
         }
-        Ok(record.to_device(data))
+        Ok((record.to_device(data), record.device.clone()))
+    }
+
+    /// Gives device memory that compiled code made a place on the host, if it has none: memory as large, where nothing is valid
+    /// yet. From then on the two are copies of each other.
+    pub(crate) fn add_home(&mut self, device: &Arc<Buffer>) -> Result<(), HalError> {
+        if self.records.iter().any(|r| Arc::ptr_eq(&r.device, device)) {
+            return Ok(());
+        }
+        self.drop_abandoned()?;
+        let home = Buffer::alloc_host(device.bytes())?;
+        let host = (home.address(), home.address() + home.bytes() as u64);
+        let mut everything = Intervals::default();
+        everything.insert(host);
+        self.records.push(Record {
+            host,
+            base: host.0,
+            device: device.clone(),
+            valid: everything.clone(),
+            dirty: everything,
+            promised: Intervals::default(),
+            owners: smallvec![(host, Arc::as_ptr(&home) as u64)],
+            kept: smallvec![home],
+        });
+        Ok(())
+    }
+
+    /// Drops the records of fresh memory that compiled code has given up on both sides, so that loops do not pile them up.
+    fn drop_abandoned(&mut self) -> Result<(), HalError> {
+        let is_dead = |r: &Record| r.is_abandoned() && Arc::strong_count(&r.device) == 1;
+        if self.records.iter().any(is_dead) {
+            // A copy to the device may still be reading from the host memory.
+            self.last_upload.take().map_or(Ok(()), |event| event.wait())?;
+            self.records.retain(|r| !is_dead(r));
+        }
+        Ok(())
     }
 
     /// A record that holds an array with all that may overlap it: the rest of its buffer, or of its group of arguments.
@@ -175,6 +215,7 @@ impl Residency {
                 known.iter().copied().find(|&g| overlap(g, span))
             }
         };
+        self.drop_abandoned()?;
         let (lo, hi) = group.map_or(span, |g| (g.0.min(span.0), g.1.max(span.1)));
         // The same alignment as on the host, or the one the device needs where the host has less.
         let base = match data.is_multiple_of(align) {
@@ -189,7 +230,7 @@ impl Residency {
             dirty: Intervals::default(),
             promised: Intervals::default(),
             owners: SmallVec::new(),
-            _keep: SmallVec::new(),
+            kept: SmallVec::new(),
         });
         Ok(self.records.len() - 1)
     }
@@ -248,7 +289,7 @@ impl Residency {
             for part in std::mem::take(&mut record.promised).iter() {
                 record.dirty.remove(part);
             }
-            if !record.dirty.is_empty() {
+            if !record.dirty.is_empty() && !record.is_abandoned() {
                 record.write_back(queue, record.host)?;
             }
         }

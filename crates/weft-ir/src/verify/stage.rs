@@ -1,6 +1,7 @@
 //! Ring three: what each stage promises.
 
 use super::{Checked, broken, broken_func};
+use crate::attr::Access;
 use crate::func::{Func, Module, OpId, RegionId, Stage};
 use crate::ops::Op;
 use crate::types::{Place, Space, Type};
@@ -16,7 +17,8 @@ pub(super) fn check(m: &Module, f: &Func) -> Checked {
             ));
         }
     }
-    ring.region(f.body, None, Around { parallel: false, place: None })
+    ring.region(f.body, None, Around { parallel: false, place: None })?;
+    ring.transfers_to_read()
 }
 
 /// What stands around a region.
@@ -141,6 +143,36 @@ impl<'f> Ring<'f> {
             return Err(broken(self.f, id, "stage.5", format!("an op on arrays at {first} runs at {here}")));
         }
         Ok(())
+    }
+
+    /// `stage.8`.
+    fn transfers_to_read(&self) -> Checked {
+        let f = self.f;
+        // Values that show memory which a transfer gave to read. Definitions come before uses.
+        let mut to_read = vec![false; f.values.len()];
+        let mut found = Ok(());
+        f.walk(&mut |id| {
+            let data = f.op(id);
+            match &data.op {
+                Op::EnvTransfer { mode: Access::Read } => to_read[data.results[0].index()] = true,
+                Op::EnvRegion { .. } => {
+                    for (&v, &arg) in data.operands.iter().zip(&f.region(data.regions[0]).args) {
+                        to_read[arg.index()] = to_read[v.index()];
+                    }
+                }
+                _ => {}
+            }
+            if data.viewed().is_some_and(|v| to_read[v.index()]) {
+                to_read[data.results[0].index()] = true;
+            }
+            let writes = data.written().iter().any(|v| to_read[v.index()]);
+            let passes_on = data.passes_on() && data.operands.iter().any(|v| to_read[v.index()]);
+            if found.is_ok() && (writes || passes_on) {
+                let what = if writes { "writes to" } else { "passes on" };
+                found = Err(broken(f, id, "stage.8", format!("the op {what} what a transfer gave to read")));
+            }
+        });
+        found
     }
 
     fn host_pointer(&self, id: OpId, operand: usize) -> Checked {

@@ -42,3 +42,34 @@ fn the_message_shows_function_op_and_invariant() {
         "rules.4 broken in @f: operands f32, f64 and result f32 are not one type\n  %c.2 = arith.add(%a.0, %b.1) : f32";
     assert_eq!(error, want);
 }
+
+/// A function at stage `placed` that brings an array to a device, and what it does with the copy.
+fn transfer(mode: &str, then: &str) -> Result<(), String> {
+    let text = format!(
+        "weft 1 stage placed func @f(%x: tensor<?0xf64, C>, %c: bool) {{
+           %z = arith.const() <{{value=0}}> : i64
+           %o = arith.const() <{{value=1}}> : i64
+           %v = arith.const() <{{value=9.0}}> : f64
+           %y = env.transfer(%x) <{{mode=\"{mode}\"}}> : tensor<?0xf64, C>
+           {then}
+           return()
+         }}"
+    );
+    verify(&read_module(&text).unwrap()).map_err(|e| e.invariant)
+}
+
+#[test]
+fn what_a_transfer_gives_to_read_is_not_written() {
+    let writes = [
+        "nt.store(%v, %y, %z) <{wrap=false}>",
+        "nt.copy(%y, %v)",
+        "scf.if(%c) { nt.copy(%y, %v) yield() } { yield() }",
+        "%w = nt.view(%y, %z, %o) <{axes=[0]}> : tensor<?0xf64, A> nt.copy(%w, %v)",
+        "%w = scf.cell(%y) : cell<tensor<?0xf64, C>>",
+    ];
+    for then in writes {
+        assert_eq!(transfer("read", then), Err("stage.8".into()), "{then}");
+        assert_eq!(transfer("update", then), Ok(()), "{then}");
+    }
+    assert_eq!(transfer("read", "%w = nt.load(%y, %z) <{wrap=false}> : f64"), Ok(()));
+}

@@ -8,7 +8,6 @@ use super::Infer;
 use super::abs::Abs;
 use super::facts::Computed;
 use super::view::Part;
-use crate::races;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId};
@@ -135,7 +134,7 @@ impl Infer<'_> {
             if data.op == Op::NtCount && data.operands[0] == mask {
                 return data.results[0];
             }
-            let others = races::written(data).first().is_some_and(|&written| self.made_apart(mask, written));
+            let others = data.written().first().is_some_and(|&written| self.made_apart(mask, written));
             if self.out.effects(op).writes && !matches!(data.op, Op::ShapeBind { .. }) && !others {
                 break;
             }

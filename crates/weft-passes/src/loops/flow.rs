@@ -124,7 +124,7 @@ impl Lower<'_> {
             let data = src.op(id);
             let tensors = data.operands.iter().filter(|&&v| src.ty(v).as_tensor().is_some());
             used.extend(tensors.map(|&v| races::root(src, &defs, v)));
-            written.extend(races::written(data).iter().map(|&v| races::root(src, &defs, v)));
+            written.extend(data.written().iter().map(|&v| races::root(src, &defs, v)));
         });
         let mut overlaps = None;
         for w in &written {

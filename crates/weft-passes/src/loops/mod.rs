@@ -46,7 +46,7 @@ use array::Array;
 use flow::{is_flow, slot_types};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, Span};
-use weft_ir::attr::{CmpOp, Const, Unit};
+use weft_ir::attr::{Access, CmpOp, Const, Unit};
 use weft_ir::build::machine_type;
 use weft_ir::{Dim, ExcClass, Func, Module, Op, OpId, Place, RegionId, Site, Space, Stage, Type, ValueId};
 
@@ -269,6 +269,8 @@ impl<'s> Lower<'s> {
             Op::EnvTransfer { mode } => {
                 let from = self.array(data.operands[0]).clone();
                 let to = self.r.src.ty(data.results[0]).as_tensor().map_or(Place::Host, |t| t.place.clone());
+                // What the host writes later, the runtime is told just before (`written`): until then both copies are valid.
+                let mode = if to.is_host() { Access::Read } else { mode };
                 let moved = self.need(&from, &to, mode);
                 self.arrays.insert(data.results[0], moved);
             }

@@ -44,7 +44,7 @@ impl Lower<'_> {
         let data = f.op(id);
         let root = |v: ValueId| races::root(f, &told.defs, v);
         let known = |v: ValueId| told.before.iter().any(|(_, known)| known.contains(&root(v)));
-        let news: Vec<ValueId> = races::written(data).iter().copied().filter(|&v| !known(v)).collect();
+        let news: Vec<ValueId> = data.written().iter().copied().filter(|&v| !known(v)).collect();
         let repeats = matches!(data.op, Op::ScfFor | Op::ScfLoop);
         if !news.is_empty() {
             news.into_iter().for_each(|v| self.need_to_write(v));
@@ -55,7 +55,7 @@ impl Lower<'_> {
         }
         let mut all = BTreeSet::new();
         for &r in &data.regions {
-            f.walk_region(r, &mut |op| all.extend(races::written(f.op(op)).iter().map(|&v| root(v))));
+            f.walk_region(r, &mut |op| all.extend(f.op(op).written().iter().map(|&v| root(v))));
         }
         // Others are made in the loop, or come out of a branch there.
         all.retain(|v| self.arrays.contains_key(v));

@@ -4,7 +4,7 @@
 //! Places are the same if they are computed alike from values that do not change in between.
 
 use super::update::Update;
-use super::{only_names, root, written};
+use super::{only_names, root};
 use crate::canon;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::{CmpOp, Const};
@@ -63,7 +63,7 @@ impl<'f> Finder<'f> {
                     users.entry(v).or_default().insert(id);
                 }
             }
-            all_written.extend(written(data).iter().map(|&v| root(f, defs, v)));
+            all_written.extend(data.written().iter().map(|&v| root(f, defs, v)));
         });
         Finder { f, defs, inside, users, written: all_written, bound }
     }
