@@ -1,6 +1,7 @@
-"""`make fuzz`: random whole programs, also in device contexts, then array expressions, on and on, until one differs from CPython or NumPy.
+"""`make fuzz`: random programs, also in device contexts, then array expressions, until one differs from NumPy.
 
-    python tests/fuzz.py --seconds 60 [--seed 12345] [--way programs | offloaded-opencl | njit | tensor-native | …] [--keep-going]
+    python tests/fuzz.py --seconds 60 [--seed 12345] [--keep-going]
+                         [--way programs | offloaded-opencl | njit | tensor-native | …]
 
 Prints each failing program, made small, with the seed that makes it again. Seeds start from the clock.
 """

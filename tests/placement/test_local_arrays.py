@@ -5,10 +5,10 @@ import textwrap
 from itertools import count
 
 import pytest
-from support import same
 
 import numpy as np
 import weft
+from support import same
 
 WRITES = {
     "in place": "t += 1.0",
@@ -30,7 +30,8 @@ BLOCKS = {
     "while": "i = 0\nwhile t.sum() < 60.0 and i < 4:\n    {write}\n    i += 1",
     "if": "i = 1\nif b[0] > 0.0:\n    {write}",
     "else": "i = 1\nif b[0] < 0.0:\n    t = b * 3.0\nelse:\n    {write}",
-    "try": "i = 1\ntry:\n    {write}\n    if b[1] > 0.0:\n        raise ValueError('stop')\n    t[0] = 50.0\nexcept ValueError:\n    t[2] += 4.0",
+    "try": "i = 1\ntry:\n    {write}\n    if b[1] > 0.0:\n        raise ValueError('stop')\n    t[0] = 50.0\n"
+    "except ValueError:\n    t[2] += 4.0",
     "handler": "i = 1\ntry:\n    t[99] = 1.0\nexcept IndexError:\n    {write}",
     "inner function": "def inner(i):\n    {write}\ninner(1)",
     "closure that is called in a loop": "def inner(i):\n    t[0] += 1.0\nfor i in range(3):\n    inner(i)\n    {write}",
@@ -110,6 +111,25 @@ def test_two_names_of_one_size_see_one_memory(device):
     with weft.device_context(device):
         same(weft.njit(f)(x, y), f(x, y))
         same(weft.njit(f)(x, y[:1]), f(x, y[:1]))
+
+
+COPIES = {
+    "returned": "u = t.copy()",
+    "written": "u = t.copy()\nu[0] = 9.0",
+    "beside a device's": "u = t.copy()\nu[0] = 9.0\nw = t * 2.0",
+    "in a list": "u = t.copy()\nitems = [u]\nitems[0][1] = 2.0",
+    "all of a new array": "u = np.empty(6)\nu[:] = t\nu[0] = 9.0\nw = t * 2.0",
+}
+
+
+# spec: A1, A8
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_of_what_a_device_computed_is_memory_of_its_own(copy, device):
+    text = f"def f(b):\n    t = b + 5.0\n    w = b\n{textwrap.indent(COPIES[copy], '    ')}\n    return u, w\n"
+    compiled, plain = compiled_and_plain(text)
+    b = np.arange(1.0, 7.0)
+    with weft.device_context(device):
+        same(compiled(b), plain(b))
 
 
 def traced(f, *arguments, device):

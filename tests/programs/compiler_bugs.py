@@ -10,6 +10,7 @@ INFER = "crates/weft-passes/src/infer/"
 PASSES = "crates/weft-passes/src/"
 LOOPS = "crates/weft-passes/src/loops/"
 LOWER = "crates/weft-codegen/src/lower/"
+RUNTIME = "crates/weft-runtime/src/"
 
 
 class Bug(NamedTuple):
@@ -20,6 +21,8 @@ class Bug(NamedTuple):
     old: str
     new: str
     at: str = ""
+    # Programs of `offloaded.py` look for it, in the context of this device.
+    device: str | None = None
 
     def found(self, text: str) -> int:
         """Where `old` begins in the text of the file."""
@@ -288,5 +291,43 @@ BUGS = [
         "crates/weft-codegen/src/reduce.rs",
         "a <= b || a != a",
         "a <= b",
+    ),
+    # place, transfers
+    Bug(
+        "what a device computed comes home again, over what the host has written",
+        RUNTIME + "transfers.rs",
+        "self.dirty.remove(span);",
+        "let _ = span;",
+        device="opencl",
+    ),
+    Bug(
+        "a device's copy of what the host has written is taken for new",
+        RUNTIME + "transfers.rs",
+        "record.valid.remove(span);",
+        "let _ = span;",
+        device="opencl",
+    ),
+    Bug(
+        "the runtime is not told of what the host writes",
+        LOOPS + "written.rs",
+        "a.ty.place.is_host()",
+        "a.ty.place.is_host() && false",
+        device="opencl",
+    ),
+    Bug(
+        "what a device has of an array stands for it after the host has written",
+        PASSES + "place.rs",
+        "effects.writes && !binds",
+        "false",
+        at="        if ",
+        device="opencl",
+    ),
+    Bug(
+        "what waits for a device is computed after the host has written what it reads",
+        PASSES + "place.rs",
+        "effects.writes && !binds",
+        "false",
+        at="inside_arrays || inside_pending || ordered || ",
+        device="opencl",
     ),
 ]

@@ -1,9 +1,9 @@
-"""Random programs about memory, to be run inside a device context: what is computed at a device and written by the host.
+"""Random programs about memory, to be run in a device context: what a device computes and the host writes.
 
-`make(seed)` writes a function of vectors and a matrix, some of which may overlap. Locals are made in every way (computed, copied, filled,
-views, other names), and written in every way (elements, slices, masks, `out=`, rows, in place) in loops, branches, handlers and
-inner functions. All numbers are integers of a size that sums of doubles hold exactly, so that any order of a sum gives the same
-bits.
+`make(seed, device)` writes a function of vectors and a matrix, some of which may overlap. Locals are made in every way
+(computed, copied, filled, views, other names, one of two), and written in every way (elements, slices, masks, `out=`,
+rows, columns, in place, through tuples and lists, by other functions) in loops, branches, handlers and inner functions.
+All numbers are integers of a size that sums of floats hold exactly, so that any order of a sum gives the same bits.
 """
 
 import random
@@ -24,6 +24,19 @@ CALLS = {
 }
 
 
+# What programs call: elsewhere compiled once, and walked with its arguments' types here.
+CHANGE = [
+    "@njit",
+    "def change(x, y, k):",
+    "    for i in range(k):",
+    "        x[i % len(x)] += k",
+    "    x -= 1",
+    "    return y[1:]",
+    "",
+    "",
+]
+
+
 @dataclass
 class Local:
     """An array that a statement may use."""
@@ -37,8 +50,8 @@ class Writer:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.dtype = rng.choice(["float64", "float64", "int64", "int64", "float32"])
-        self.is_int = self.dtype == "int64"
+        self.dtype = rng.choice(["float64", "float64", "int64", "int64", "float32", "int32", "int16"])
+        self.is_int = self.dtype.startswith("int")
         self.lines: list[str] = []
         self.indent = 1
         self.locals = [Local("a", (LENGTH,)), Local("b", (LENGTH,)), Local("m", (ROWS, LENGTH))]
@@ -123,17 +136,26 @@ class Writer:
 
     def statement(self, depth: int) -> None:
         self.left -= 1
-        nested = [self.loop, self.branch, self.handler, self.while_loop, self.rows, self.elements]
+        nested = [
+            self.loop,
+            self.branch,
+            self.handler,
+            self.while_loop,
+            self.rows,
+            self.elements,
+            self.several,
+            self.either,
+        ]
         plain = [
-            self.local,
-            self.local,
-            self.view,
-            self.write,
-            self.write,
-            self.write,
+            *[self.local] * 3,
+            *[self.view] * 2,
+            *[self.write] * 4,
+            *[self.matrix_write] * 2,
             self.scalar,
             self.rebind,
             self.inner,
+            self.call,
+            self.held,
         ]
         if depth < MOST_DEPTH and self.left > 0 and self.rng.random() < 0.45:
             self.rng.choice(nested)(depth)
@@ -202,9 +224,8 @@ class Writer:
             self.emit(f"{name}[{self.index(size)}] += {row}")
         elif kind == 6:
             other = self.leaf(to.shape)
-            self.emit(
-                f"np.{self.rng.choice(['add', 'subtract', 'minimum'])}({self.bounded(other)}, {self.number()}, out={name})"
-            )
+            ufunc = self.rng.choice(["add", "subtract", "minimum"])
+            self.emit(f"np.{ufunc}({self.bounded(other)}, {self.number()}, out={name})")
         elif kind == 7:
             self.emit(f"{name}[{name} < {self.number()}] = {self.number()}")
         elif kind == 8:
@@ -216,6 +237,92 @@ class Writer:
         else:
             self.emit(f"{name}[1:] += {self.bounded(f'{name}[:-1]')}")
 
+    def matrix_write(self) -> None:
+        """Rows, columns, elements and windows of a matrix; elements that are chosen by integers or a mask."""
+        matrices = [one for one in self.locals if len(one.shape) == 2]
+        to, of = self.rng.choice(matrices[-3:]), self.any_local()
+        (rows, columns), name = to.shape, to.name
+        row, column = self.bounded(self.expression((columns,))), self.bounded(self.expression((rows,)))
+        one = self.bounded_scalar(f"{of.name}[{', '.join(self.index(size) for size in of.shape)}]")
+        whole = self.bounded(self.expression(to.shape))
+        i, j, number = self.index(rows), self.index(columns), self.number()
+        step = self.rng.choice(["=", "+=", "-="])
+        self.emit(
+            self.rng.choice(
+                [
+                    f"{name}[{i}, {j}] {step} {one}",
+                    f"{name}[{i}] {step} {row}",
+                    f"{name}[:, {j}] {step} {column}",
+                    f"{name}[{i}, 1:] = {name}[{i}, :-1]",
+                    f"{name}[1:] {step} {name}[:-1]",
+                    f"{name}[:, ::-1] = {whole}",
+                    f"{name}[{name} > {number}] = {number}",
+                    f"np.multiply({whole}, {self.rng.choice(['-1', '1'])}, out={name})",
+                    f"{name}[np.array([1, 0, 1])] = {row}",
+                    f"{name}.fill({number})",
+                    f"{name}.T[{j}] = {column}",
+                    f"for q in range({rows}):\n{'    ' * (self.indent + 1)}{name}[q, q] {step} {one}",
+                ]
+            )
+        )
+
+    def call(self) -> None:
+        """Another compiled function, which writes to one of its arguments and gives back a view of another."""
+        to, other = self.any_local(), self.any_local()
+        result = self.fresh("t")
+        self.emit(f"{result} = change({to.name}, {other.name}, {self.rng.randrange(4)})")
+        self.locals.append(Local(result, (other.shape[0] - 1, *other.shape[1:])))
+
+    def held(self) -> None:
+        """Arrays in a tuple or a list, written through it."""
+        one = self.any_local()
+        other = self.of_shape(one.shape)
+        if other is None:
+            return
+        name, item = self.fresh("h"), self.rng.randrange(2)
+        fresh = self.bounded(f"{other} * 2")
+        self.emit(
+            f"{name} = {self.rng.choice(['[{}, {}]', '({}, {})']).format(one.name, self.rng.choice([other, fresh]))}"
+        )
+        self.emit(f"{name}[{item}][{self.index(one.shape[0])}] = {self.number()}")
+        if self.rng.random() < 0.5:
+            self.emit(f"for y in {name}:")
+            self.emit(f"    y += {self.number()}")
+        out = self.fresh("t")
+        self.emit(f"{out} = {name}[{1 - item}]")
+        self.locals.append(Local(out, one.shape))
+
+    def several(self, depth: int) -> None:
+        """A loop over several arrays at once."""
+        one = self.rng.choice([local for local in self.locals if len(local.shape) == 1])
+        other = self.rng.choice([local for local in self.locals if len(local.shape) == 1])
+        n = self.fresh("n")
+        self.emit(f"for {n}, (x, y) in enumerate(zip({one.name}, {other.name})):")
+        self.indent += 1
+        self.emit(f"s += {self.bounded_scalar('x')} - {self.bounded_scalar('y')}")
+        self.emit(f"{one.name}[{n}] = {self.bounded_scalar('y')}")
+        self.statements(depth + 1)
+        self.indent -= 1
+
+    def either(self, depth: int) -> None:
+        """A name that is one array or another, one of them perhaps new."""
+        one = self.any_local()
+        other = self.of_shape(one.shape)
+        if other is None:
+            return
+        name, fresh = self.fresh("t"), self.bounded(f"{other} + {self.number()}")
+        kind = self.rng.randrange(3)
+        if kind == 0:
+            self.emit(f"{name} = {one.name} if {self.condition()} else {self.rng.choice([other, fresh])}")
+        else:
+            self.emit(f"{name} = {self.rng.choice([one.name, fresh])}")
+            self.emit(f"if {self.condition()}:")
+            self.indent += 1
+            self.emit(f"{name} = {self.rng.choice([one.name, fresh, f'{one.name}[::-1]'])}")
+            self.statements(depth + 1)
+            self.indent -= 1
+        self.locals.append(Local(name, one.shape))
+
     def scalar(self) -> None:
         of = self.any_local()
         element = f"{of.name}[{', '.join(self.index(size) for size in of.shape)}]"
@@ -224,13 +331,13 @@ class Writer:
                 [
                     f"s += {self.bounded(of.name)}.sum()",
                     f"s = s - {self.bounded_scalar(element)}",
-                    f"s = {of.name}.max()",
+                    f"s = {self.bounded_scalar(f'{of.name}.max()')}",
                 ]
             )
         )
 
     def bounded_scalar(self, text: str) -> str:
-        return text if self.is_int else f"min(max({text}, -9.0), 9.0)"
+        return f"int({text})" if self.is_int else f"min(max({text}, -9.0), 9.0)"
 
     def rebind(self) -> None:
         """Names that change what they stand for, also in loops."""
@@ -332,7 +439,7 @@ class Writer:
         mine = [one.name for one in self.locals if one.name not in "abm"]
         shown = self.rng.sample(mine, min(len(mine), 5))
         self.emit(f"return ({', '.join([*shown, 's'])},)")
-        text = "\n".join(["import numpy as np", "", "@njit", "def f(a, b, m, k):", *self.lines])
+        text = "\n".join(["import numpy as np", "", *CHANGE, "@njit", "def f(a, b, m, k):", *self.lines])
         vector = f"(np.arange({LENGTH}) * 5 % 7 - 2).astype(np.{self.dtype})"
         matrix = f"(np.arange({ROWS * LENGTH}).reshape({ROWS}, {LENGTH}) * 3 % 11 - 4).astype(np.{self.dtype})"
         kinds = ["apart", self.rng.choice(list(CALLS))]

@@ -84,13 +84,13 @@ def build() -> None:
     os.replace(fresh, library)
 
 
-def hunt(first: int, count: int, workers: int) -> None:
+def hunt(first: int, count: int, workers: int, device: str | None) -> None:
     """In a process that has the bug on: prints what it took to find it, as JSON."""
     # Only here: this imports the compiler.
     import workers as crowd
     from compare import Outcome
     from driver import apart
-    from grammar import Program, make
+    from grammar import Program
 
     bug = os.environ["WEFT_PLANTED"]
 
@@ -105,7 +105,7 @@ def hunt(first: int, count: int, workers: int) -> None:
     class Hunt(crowd.Hunt):
         def _noted(self, seed: int, outcome: Outcome) -> None:
             if outcome.wrong:
-                program = make(seed)
+                program = self._program(seed)
                 known = innocent(program).signature == outcome.signature
                 # Once more: a busy machine makes programs hang that do not.
                 if known or apart(program).signature != outcome.signature:
@@ -113,7 +113,7 @@ def hunt(first: int, count: int, workers: int) -> None:
             super()._noted(seed, outcome)
 
     crowd.MOST_SEEDS, crowd.SECONDS_TO_SHRINK = 100, SECONDS_TO_SHRINK
-    found = Hunt(first, count, workers=workers, keep_going=False)
+    found = Hunt(first, count, workers=workers, keep_going=False, device=device)
     found.run(lambda text: print(text, file=sys.stderr))
     finding = min(found.findings.values(), key=lambda f: f.seed, default=None)
     result: dict[str, object] = {"programs": found.programs}
@@ -127,6 +127,8 @@ def search(number: int, options: argparse.Namespace) -> dict[str, object]:
     """Looks for one bug, in a process of its own."""
     command = [sys.executable, __file__, "--hunt", "--workers", str(options.workers)]
     command += ["--count", str(options.count), "--seed", str(options.seed)]
+    if device := BUGS[number - 1].device:
+        command += ["--device", device]
     env = os.environ | {"WEFT_PLANTED": str(number), "PYTHONPATH": str(TREE / "python"), "WEFT_NUM_THREADS": "2"}
     env["WEFT_OPTIMISE"] = "0"  # none of the bugs is LLVM's
     start = time.monotonic()
@@ -146,9 +148,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=SCRATCH / "found.json")
     parser.add_argument("--built", action="store_true", help="with the copy as it was built the last time")
     parser.add_argument("--hunt", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--device", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.hunt:
-        hunt(options.seed, options.count, options.workers)
+        hunt(options.seed, options.count, options.workers, options.device)
         return 0
     if not options.built:
         build()

@@ -18,8 +18,8 @@ from compare import Outcome
 from covered import Coverage
 from driver import SECONDS_BEFORE_HUNG, child, how_it_ended, reduce, seconds_at_work, stopped, tried
 from grammar import Program, make
-from offloaded import make as make_offloaded
 from kinds import operations
+from offloaded import make as make_offloaded
 
 MOST_SEEDS = 500  # of one child: a fresh process now and then, so that memory does not pile up
 SECONDS_TO_SHRINK = 20.0
@@ -67,7 +67,7 @@ class Child:
 
 
 class Hunt:
-    """Programs from seed `first` on: `count` of them, or as many as `seconds` allow; those of `offloaded` for a `device`."""
+    """Programs from seed `first` on, of `offloaded` for a `device`: `count`, or as many as `seconds` allow."""
 
     def __init__(
         self,

@@ -449,8 +449,8 @@ ops! {
     // ---- env: places ------------------------------------------------------------------------
     /// Ops that run at a place. Region `^(operands…)` yields the results.
     EnvRegion "env.region" { at: Place }: (0+) -> (0+), regions 1, pure;
-    /// The array at another place; copied if it is not valid there.
-    EnvTransfer "env.transfer" { mode: Access }: 1 -> 1, regions 0, reads fresh;
+    /// The array at another place; copied if it is not valid there. Each place has one copy, which all transfers name.
+    EnvTransfer "env.transfer" { mode: Access }: 1 -> 1, regions 0, reads;
 
     // ---- mem: pointers and owners (stage loops) ---------------------------------------------
     /// Element at an index counted in elements or bytes from the pointer.
