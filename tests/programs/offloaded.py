@@ -331,7 +331,8 @@ class Writer:
                 [
                     f"s += {self.bounded(of.name)}.sum()",
                     f"s = s - {self.bounded_scalar(element)}",
-                    f"s = {self.bounded_scalar(f'{of.name}.max()')}",
+                    # One type of number on every path (V2).
+                    f"s = s * 0 + {self.bounded_scalar(f'{of.name}.max()')}",
                 ]
             )
         )

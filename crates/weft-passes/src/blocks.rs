@@ -18,7 +18,7 @@
 //! Different arrays may still share memory: where they do, which is found out at run time, there is one block of all rows.
 
 use crate::loops::cost;
-use crate::{canon, races};
+use crate::canon;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::{self, Const};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};
