@@ -85,31 +85,24 @@ pub struct OpData {
 impl OpData {
     /// The operands whose memory the op itself writes. What its regions write, their ops say.
     pub fn written(&self) -> &[ValueId] {
-        match self.op {
-            Op::NtStore { .. } => &self.operands[1..2],
-            Op::NtCopy | Op::NtInto | Op::NtPut | Op::NtAtomic { .. } | Op::NtProduct => &self.operands[..1],
-            Op::NtIntoAll => &self.operands,
-            _ => &[],
-        }
+        self.op.effects().operands.writes.of(&self.operands)
+    }
+
+    /// The operands whose elements the op itself reads, and those of them that are no arrays.
+    pub fn read(&self) -> &[ValueId] {
+        self.op.effects().operands.reads.of(&self.operands)
     }
 
     /// The operand that the result is a view of: another name for some or all of its elements.
     pub fn viewed(&self) -> Option<ValueId> {
-        match self.op {
-            Op::NtView { .. }
-            | Op::NtRefine { .. }
-            | Op::NtExpand { .. }
-            | Op::NtKeep
-            | Op::NtWeaken
-            | Op::NtReshape => Some(self.operands[0]),
-            _ => None,
-        }
+        self.op.effects().operands.views.of(&self.operands).first().copied()
     }
 
     /// Whether array operands go on under names that [`OpData::viewed`] does not know: into cells, lists and calls, around
-    /// loops, out of regions. Whoever has such a name may write.
+    /// loops, out of regions. Whoever has such a name may write. What is returned goes on too, but nobody in this function has it.
     pub fn passes_on(&self) -> bool {
-        matches!(self.op.dialect(), "scf" | "list" | "par" | "simt") || self.op == Op::Yield
+        let known = matches!(self.op.dialect(), "scf" | "list" | "par" | "simt");
+        known && self.op != Op::Return
     }
 }
 

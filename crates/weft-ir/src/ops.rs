@@ -22,13 +22,52 @@ pub struct Effects {
     pub may_raise: bool,
     /// Ends its region.
     pub exits: bool,
+    /// Whose memory that is.
+    pub operands: OperandEffects,
+}
+
+/// What an op does with the memory of its operands. Operands that are no arrays count for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct OperandEffects {
+    /// Elements of these are read.
+    pub reads: Which,
+    /// Elements of these are written. An op that writes, but none of its operands, changes what nobody names by a value: a cell,
+    /// a list, a count of owners.
+    pub writes: Which,
+    /// The result is another name for some or all elements of this one.
+    pub views: Which,
+}
+
+/// A run of operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Which {
+    from: usize,
+    to: usize,
+}
+
+impl Which {
+    /// Those of an op with these operands.
+    pub fn of<T>(self, operands: &[T]) -> &[T] {
+        &operands[self.from.min(operands.len())..self.to.min(operands.len())]
+    }
 }
 
 impl Effects {
-    /// No effect at all: may be removed, repeated, moved.
-    pub const PURE: Effects = Effects { reads: false, writes: false, fresh: false, may_raise: false, exits: false };
+    /// No effect at all.
+    pub const PURE: Effects = Effects {
+        reads: false,
+        writes: false,
+        fresh: false,
+        may_raise: false,
+        exits: false,
+        operands: OperandEffects {
+            reads: Which { from: 0, to: 0 },
+            writes: Which { from: 0, to: 0 },
+            views: Which { from: 0, to: 0 },
+        },
+    };
 
-    /// Both.
+    /// Those of an op with another one inside, whose operands are its own business.
     pub fn union(self, o: Effects) -> Effects {
         Effects {
             reads: self.reads | o.reads,
@@ -36,7 +75,13 @@ impl Effects {
             fresh: self.fresh | o.fresh,
             may_raise: self.may_raise | o.may_raise,
             exits: self.exits | o.exits,
+            operands: self.operands,
         }
+    }
+
+    /// Whether it may be removed, repeated and moved.
+    pub fn is_pure(self) -> bool {
+        !(self.reads || self.writes || self.fresh || self.may_raise || self.exits)
     }
 
     /// Whether an unused op with these effects can go.
@@ -82,13 +127,31 @@ macro_rules! count {
     };
 }
 
-macro_rules! effects {
-    (pure) => { Effects::PURE };
-    ($($e:ident)+) => { Effects { $($e: true,)+ ..Effects::PURE } };
+/// One word of the last column of the table: an effect, and the operands whose memory it is about.
+macro_rules! effect {
+    ($e:ident, pure) => {};
+    ($e:ident, views [$($which:tt)+]) => { $e.operands.views = which!($($which)+); };
+    ($e:ident, reads [$($which:tt)+]) => { $e.reads = true; $e.operands.reads = which!($($which)+); };
+    ($e:ident, reads) => { $e.reads = true; $e.operands.reads = which!(..); };
+    ($e:ident, writes [$($which:tt)+]) => { $e.writes = true; $e.operands.writes = which!($($which)+); };
+    ($e:ident, $effect:ident) => { $e.$effect = true; };
+}
+
+/// Operands by position: `1`, `1 ..` (from there on) or `..` (all).
+macro_rules! which {
+    (..) => {
+        Which { from: 0, to: usize::MAX }
+    };
+    ($k:literal) => {
+        Which { from: $k, to: $k + 1 }
+    };
+    ($k:literal ..) => {
+        Which { from: $k, to: usize::MAX }
+    };
 }
 
 macro_rules! ops {
-    ($( $(#[doc = $doc:literal])+ $variant:ident $name:literal $({ $($attr:ident: $ty:ty),* })?: $ins:tt -> $outs:tt, regions $regions:tt, $($effect:ident)+; )*) => {
+    ($( $(#[doc = $doc:literal])+ $variant:ident $name:literal $({ $($attr:ident: $ty:ty),* })?: $ins:tt -> $outs:tt, regions $regions:tt, $($effect:ident $([$($which:tt)+])?)+; )*) => {
         /// Every op of every stage. See the table for what each means.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
@@ -110,7 +173,12 @@ macro_rules! ops {
 
             /// Effects of the op itself, without its regions.
             pub fn effects(&self) -> Effects {
-                match self { $(Op::$variant { .. } => effects!($($effect)+)),* }
+                match self { $(Op::$variant { .. } => {
+                    #[allow(unused_mut)]
+                    let mut e = Effects::PURE;
+                    $( effect!(e, $effect $([$($which)+])?); )+
+                    e
+                }),* }
             }
 
             /// Allowed numbers of operands, results and regions.
@@ -281,7 +349,7 @@ ops! {
     NtPosition "nt.position" { dim: u32 }: 0 -> 1, regions 0, pure;
     /// Operand 0 with the sizes of the result type, checked; operands 1… are tensors whose sizes,
     /// one after the other, are the values `site` is raised with.
-    NtRefine "nt.refine" { site: u32 }: (1+) -> 1, regions 0, may_raise;
+    NtRefine "nt.refine" { site: u32 }: (1+) -> 1, regions 0, may_raise views[0];
     /// Size of a dimension, as pyint.
     NtDim "nt.dim" { dim: u32 }: 1 -> 1, regions 0, pure;
     /// Bytes from one element to the next along a dimension, as pyint.
@@ -289,45 +357,45 @@ ops! {
     /// Whether the memory from the first to the last byte of two arrays meets, as bool. Of arrays without elements it may say either.
     NtOverlaps "nt.overlaps": 2 -> 1, regions 0, pure;
     /// The element of a 0-d array.
-    NtItem "nt.item": 1 -> 1, regions 0, reads;
+    NtItem "nt.item": 1 -> 1, regions 0, reads[0];
     /// One element: tensor, i64 indices…; `wrap`: negative indices count from the end.
-    NtLoad "nt.load" { wrap: bool }: (1+) -> 1, regions 0, reads;
+    NtLoad "nt.load" { wrap: bool }: (1+) -> 1, regions 0, reads[0];
     /// Writes one element: value, tensor, i64 indices….
-    NtStore "nt.store" { wrap: bool }: (2+) -> 0, regions 0, writes;
+    NtStore "nt.store" { wrap: bool }: (2+) -> 0, regions 0, writes[1];
     /// Updates one element so that nothing comes between, and gives what it was: tensor, the values of `rmw`, i64 indices….
-    NtAtomic "nt.atomic" { rmw: Rmw, wrap: bool }: (2+) -> 1, regions 0, reads writes;
+    NtAtomic "nt.atomic" { rmw: Rmw, wrap: bool }: (2+) -> 1, regions 0, reads[0] writes[0];
     /// The index (i64), counted from the front, if it is one of an axis of operand 1's size; else raises `site` with the
     /// index as written and the size. `wrap`: negative ones count from the end.
     NtIndex "nt.index" { wrap: bool, site: u32 }: 2 -> 1, regions 0, may_raise;
     /// A view: operands are the array, then start and step (i64) of each of its axes. `axes`: for each axis of the result the
     /// axis of the array it walks along, or -1 for a new one of size 1. The result's sizes are in its type; axes that
     /// are not walked along stay at their start.
-    NtView "nt.view" { axes: Vec<i32> }: (1+) -> 1, regions 0, pure;
+    NtView "nt.view" { axes: Vec<i32> }: (1+) -> 1, regions 0, views[0];
     /// An array as it is now, to be read while operand 1 is written: the array itself, or a copy of it if the memory of the two
     /// meets.
-    NtKeep "nt.keep": 2 -> 1, regions 0, reads;
+    NtKeep "nt.keep": 2 -> 1, regions 0, reads[0] views[0];
     /// The array seen with the sizes of the result type, of which it may have fewer: sizes that are 1 at run time
     /// repeat, others must agree or `site` is raised with the sizes of operands 1…. If the result's layout has no room for
     /// repeated elements, it is then an array of its own.
-    NtExpand "nt.expand" { site: u32 }: (1+) -> 1, regions 0, may_raise;
+    NtExpand "nt.expand" { site: u32 }: (1+) -> 1, regions 0, may_raise views[0];
     /// An array's elements in other sizes, of which there are as many. They must lie in C order, whatever the layout says.
-    NtReshape "nt.reshape": 1 -> 1, regions 0, pure;
+    NtReshape "nt.reshape": 1 -> 1, regions 0, views[0];
     /// The same array, of which less is known: other symbols, a more general layout, read-only. Only to leave a region or enter a
     /// loop with: the symbols of the result are bound by where it goes.
-    NtWeaken "nt.weaken": 1 -> 1, regions 0, pure;
+    NtWeaken "nt.weaken": 1 -> 1, regions 0, views[0];
     /// An array that stands where there is none: no elements, no memory.
     NtNull "nt.null": 0 -> 1, regions 0, pure;
     /// New memory, not initialised unless `zero`.
     NtAlloc "nt.alloc" { zero: bool }: 0 -> 1, regions 0, fresh may_raise;
     /// Writes every element: operands are the array written and the values, an array of the same sizes or one scalar.
     /// All values are read before the first is written.
-    NtCopy "nt.copy": 2 -> 0, regions 0, reads writes;
+    NtCopy "nt.copy": 2 -> 0, regions 0, reads[1] writes[0];
     /// Writes the array that the region yields into operand 0, as `nt.copy` does. What computes that array stands in the region:
     /// its elements may be computed where they go. With operand 1, bools of the same sizes, only where these are true.
-    NtInto "nt.into": (1+) -> 0, regions 1, reads writes;
+    NtInto "nt.into": (1+) -> 0, regions 1, reads[1 ..] writes[0];
     /// Writes each of the arrays that the region yields into an operand of the same sizes, element by element, all in one loop: the
     /// operands share no memory with each other, nor with what the region reads, which may be an operand itself.
-    NtIntoAll "nt.into_all": (1+) -> 0, regions 1, reads writes;
+    NtIntoAll "nt.into_all": (1+) -> 0, regions 1, reads writes[..];
     /// How many elements of a C-ordered array of bools are true (i64).
     NtCount "nt.count": 1 -> 1, regions 0, reads;
     /// The elements of an array where a mask is true, one after the other: operands are the array, the mask (bools of the same
@@ -335,7 +403,7 @@ ops! {
     NtCompress "nt.compress": 3 -> 1, regions 0, reads fresh;
     /// Writes the elements of an array where a mask is true: operands are the array and the mask, as for `nt.compress`, and one
     /// scalar or as many values as are true.
-    NtPut "nt.put": 3 -> 0, regions 0, reads writes;
+    NtPut "nt.put": 3 -> 0, regions 0, reads[1 ..] writes[0];
     /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left. Several axes are
     /// neighbours of a C-ordered array, and folded as the one axis that they are in memory.
     NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
@@ -349,7 +417,7 @@ ops! {
     /// Writes the product of the matrices in operands 1 and 2 into operand 0, of which neither is a part, piece by piece, in any
     /// order, at once. When a piece is there, the region `^(i64 first row, rows, first column, columns)` runs for it: what is
     /// made of the product is made while it is near.
-    NtProduct "nt.product": 3 -> 0, regions 1, reads writes;
+    NtProduct "nt.product": 3 -> 0, regions 1, reads[1 ..] writes[0];
     /// The products of a matrix, operand 0, with a vector behind it, operand 1, and with one before it, operand 2, or else the first
     /// product: the matrix is read once. Vectors and products are matrices of one row or column. Where a vector does not have the
     /// matrix's size, its product is anything.
@@ -454,15 +522,15 @@ ops! {
 
     // ---- mem: pointers and owners (stage loops) ---------------------------------------------
     /// Element at an index counted in elements or bytes from the pointer.
-    MemLoad "mem.load" { unit: Unit }: 2 -> 1, regions 0, reads;
+    MemLoad "mem.load" { unit: Unit }: 2 -> 1, regions 0, reads[0];
     /// Writes an element: value, pointer, index.
-    MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes;
+    MemStore "mem.store" { unit: Unit }: 3 -> 0, regions 0, writes[1];
     /// Updates an element so that nothing comes between, and gives what it was: pointer, index, the values of `rmw`.
-    MemAtomic "mem.atomic" { rmw: Rmw, unit: Unit }: (3+) -> 1, regions 0, reads writes;
+    MemAtomic "mem.atomic" { rmw: Rmw, unit: Unit }: (3+) -> 1, regions 0, reads[0] writes[0];
     /// Fresh memory of so many bytes at a place: results pointer and owner.
     MemAlloc "mem.alloc" { at: Place }: 1 -> 2, regions 0, writes may_raise;
     /// Makes so many bytes (i64) of host memory behind a pointer 0.
-    MemZero "mem.zero": 2 -> 0, regions 0, writes;
+    MemZero "mem.zero": 2 -> 0, regions 0, writes[0];
     /// A pointer to nothing, and the owner word of it.
     MemNull "mem.null": 0 -> 2, regions 0, pure;
     /// The pointer so many bytes on.
@@ -477,37 +545,37 @@ ops! {
     /// `m`, and the bytes from one reduction's elements and results to the next one's. The order is that of [`crate::reduce`]:
     /// elements are along the fastest axis if they are nearer to each other than the reductions, or if `m` is 1 in type (its bytes
     /// are 0). `pairs`: the elements are results of runs.
-    MemReduce "mem.reduce" { fold: Fold, pairs: bool }: 7 -> 0, regions 0, reads writes;
+    MemReduce "mem.reduce" { fold: Fold, pairs: bool }: 7 -> 0, regions 0, reads[0] writes[1];
     /// `nt.scan`: operands are the results, which are neighbours, the elements, which may be the same, how many there are, and the
     /// bytes from one element to the next.
-    MemScan "mem.scan" { fold: Fold }: 4 -> 0, regions 0, reads writes;
+    MemScan "mem.scan" { fold: Fold }: 4 -> 0, regions 0, reads[1] writes[0];
     /// So many bytes of memory that the region around has for itself, each time it runs, and that is gone after it.
     MemStack "mem.stack" { bytes: u32 }: 0 -> 1, regions 0, writes;
     /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written
     /// and those read. The two do not overlap.
-    MemCopy "mem.copy" { rank: u32 }: (2+) -> 0, regions 0, reads writes;
+    MemCopy "mem.copy" { rank: u32 }: (2+) -> 0, regions 0, reads[1] writes[0];
     /// How many of so many bools (i64) behind a pointer are true.
-    MemCount "mem.count": 2 -> 1, regions 0, reads;
+    MemCount "mem.count": 2 -> 1, regions 0, reads[0];
     /// Elements where a mask is true: operands are the pointers written, read and to the mask, and the elements of the mask.
     /// They come together, or go back to where the mask is true. Nothing overlaps.
-    MemCompress "mem.compress" { back: bool }: 4 -> 0, regions 0, reads writes;
+    MemCompress "mem.compress" { back: bool }: 4 -> 0, regions 0, reads[1 ..] writes[0];
     /// The product of two matrices: operands are its elements and the factors', its rows and columns, how many products
     /// an element sums, and of each of the three the bytes from one row and from one column to the next.
-    MemMatmul "mem.matmul": 12 -> 0, regions 0, reads writes;
+    MemMatmul "mem.matmul": 12 -> 0, regions 0, reads[1 ..] writes[0];
     /// `mem.matmul`, piece by piece, with what is done for each: the region of `nt.product`.
-    MemProduct "mem.product": 12 -> 0, regions 1, reads writes;
+    MemProduct "mem.product": 12 -> 0, regions 1, reads[1 ..] writes[0];
     /// `nt.both_sides`: operands are the elements of the two products, the matrix and the two vectors, the matrix's rows and columns,
     /// the bytes from one row and from one column to the next, and from one element to the next of the two products and the
     /// vectors, and how many elements the vectors have.
     MemBothSides "mem.both_sides": 15 -> 0, regions 0, reads writes;
     /// The sum of the products of two vectors: operands are their elements, how many there are, and of both the bytes from one
     /// element to the next.
-    MemDot "mem.dot": 5 -> 1, regions 0, reads;
+    MemDot "mem.dot": 5 -> 1, regions 0, reads[0 ..];
     /// `nt.cholesky` in place: operands are the matrix, whose rows are neighbours, its size, and the bytes from row to row.
-    MemCholesky "mem.cholesky": 3 -> 1, regions 0, reads writes;
+    MemCholesky "mem.cholesky": 3 -> 1, regions 0, reads[0] writes[0];
     /// `nt.solve` in place: operands are the matrix and the right sides, whose rows are neighbours, the size, how many columns the
     /// right sides have, and of both the bytes from row to row.
-    MemSolve "mem.solve": 6 -> 1, regions 0, reads writes;
+    MemSolve "mem.solve": 6 -> 1, regions 0, reads[0 ..] writes[0 ..];
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

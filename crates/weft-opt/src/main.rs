@@ -2,18 +2,23 @@
 
 use std::io::Read;
 use std::process::ExitCode;
+use std::time::Instant;
 use weft_interp::{Failure, Value, run, run_kernel};
 use weft_ir::print::print_module;
 use weft_ir::read::read_module;
 use weft_ir::verify::{verify, verify_structure};
 use weft_ir::{Module, Place, Stage, TensorType, Type};
 use weft_opt::call::{Call, shown};
-use weft_opt::{passes, reference};
+use weft_opt::reference;
 use weft_passes::PassCx;
+use weft_passes::pipeline::{self, PASSES, Pass, until};
 
 const USAGE: &str = "weft-opt [options] FILE|-
 
-  --passes A,B,C   run these passes in order (canon, place, fuse, loops); `all` runs the rest of the pipeline
+  --pass A,B,C     run these passes, in this order
+  --until NAME     run the pipeline up to and with this pass, or to the end of this stage (placed, fused, loops)
+  --list           print the table of passes
+  --time           print how long each pass took
   --place PLACE    where parallel work runs: host (default) or a device (cuda:gpu:0)
   --dims N         dimensions of the launch, when the entry is a kernel (default 1)
   --verify         check every invariant before, between and after the passes
@@ -26,6 +31,9 @@ const USAGE: &str = "weft-opt [options] FILE|-
 struct Options {
     file: Option<String>,
     passes: Vec<String>,
+    until: Option<String>,
+    list: bool,
+    time: bool,
     place: Option<String>,
     dims: Option<u32>,
     verify: bool,
@@ -53,7 +61,10 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n\n{USAGE}"));
         match arg.as_str() {
-            "--passes" => o.passes.extend(value()?.split(',').map(String::from)),
+            "--pass" => o.passes.extend(value()?.split(',').map(String::from)),
+            "--until" => o.until = Some(value()?),
+            "--list" => o.list = true,
+            "--time" => o.time = true,
             "--place" => o.place = Some(value()?),
             "--dims" => o.dims = Some(value()?.parse().map_err(|_| "--dims takes a number")?),
             "--run" => o.run = Some(value()?),
@@ -72,6 +83,10 @@ fn work(o: &Options) -> Result<String, String> {
     if o.ops {
         return Ok(reference::page());
     }
+    if o.list {
+        let line = |pass: &Pass| format!("{:<15} {:<8} {}\n", pass.name, pass.gives.name(), pass.does);
+        return Ok(PASSES.iter().map(line).collect());
+    }
     let file = o.file.as_deref().ok_or(USAGE)?;
     let mut m = read_module(&text_of(file)?).map_err(|e| format!("{file}: {e}"))?;
     let place = match o.place.as_deref() {
@@ -80,23 +95,36 @@ fn work(o: &Options) -> Result<String, String> {
     };
     let mut cx = PassCx::new(place);
     cx.kernel_dims = o.dims.unwrap_or(1);
+    cx.verify |= o.verify;
     // Passes and the interpreter walk without looking: the first ring always holds.
-    let check = |m: &Module, when: &str| {
-        let checked = if o.verify { verify(m) } else { verify_structure(m) };
-        checked.map_err(|e| format!("{when}: {e}"))
-    };
-    check(&m, "as read")?;
+    let checked = if o.verify { verify(&m) } else { verify_structure(&m) };
+    checked.map_err(|e| format!("as read: {e}"))?;
     // Stage `loops` returns arrays in pieces: the types as read say how they belong together.
     let results = m.entry().results.clone();
-    let all: Vec<String> = passes::remaining(m.stage).iter().map(|p| p.to_string()).collect();
-    for pass in o.passes.iter().flat_map(|p| if p == "all" { all.clone() } else { vec![p.clone()] }) {
-        m = passes::apply(&pass, m, &cx)?;
-        check(&m, &pass)?;
+    let mut passes = vec![];
+    for name in &o.passes {
+        passes.push(*Pass::named(name).ok_or_else(|| no_pass(name))?);
     }
+    if let Some(name) = &o.until {
+        let from = passes.last().map_or(m.stage, |pass| pass.gives);
+        passes.extend(until(from, name).ok_or_else(|| no_pass(name))?);
+    }
+    let mut begun = Instant::now();
+    let mut times = String::new();
+    m = pipeline::run(&m, &passes, &cx, &mut |pass, _| {
+        times += &format!("; {:<15} {:>8.1} us\n", pass.name, begun.elapsed().as_secs_f64() * 1e6);
+        begun = Instant::now();
+    })
+    .map_err(|d| d.message)?;
     match &o.run {
         Some(call) => run_call(&m, call, &results),
-        None => Ok(print_module(&m, o.spans)),
+        None => Ok(if o.time { times } else { print_module(&m, o.spans) }),
     }
+}
+
+fn no_pass(name: &str) -> String {
+    let names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
+    format!("no pass or stage `{name}` comes next; the passes are {}", names.join(", "))
 }
 
 fn text_of(file: &str) -> Result<String, String> {

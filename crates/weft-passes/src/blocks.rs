@@ -17,8 +17,8 @@
 //! element by element: memory is read as it lies, and temporaries are numbers.
 //! Different arrays may still share memory: where they do, which is found out at run time, there is one block of all rows.
 
-use crate::loops::cost;
 use crate::canon;
+use crate::loops::cost;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::{self, Const};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, RegionId, TensorType, Type, ValueId};

@@ -409,9 +409,9 @@ fn repeats(f: &Func, id: OpId) -> bool {
         Op::NtIndex { .. } | Op::Checked { .. } => true,
         Op::ScfFor | Op::ScfIf => {
             let numbers = data.results.iter().all(|&v| f.ty(v).as_tensor().is_none());
-            numbers && Effects { may_raise: false, ..f.effects(id) } == Effects::PURE
+            numbers && Effects { may_raise: false, ..f.effects(id) }.is_pure()
         }
-        _ => data.op.effects() == Effects::PURE && data.regions.is_empty() && !data.results.is_empty(),
+        _ => data.op.effects().is_pure() && data.regions.is_empty() && !data.results.is_empty(),
     }
 }
 

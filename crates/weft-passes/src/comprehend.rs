@@ -4,9 +4,10 @@
 //! is still empty, and changes nothing else, sets the items of a list that has all of them. Such turns need no other turn:
 //! blocks of them are given to threads, as those of a `prange` are. What a turn raises is what the first turn that raises does.
 
+use crate::analysis::alias;
+use crate::canon;
 use crate::fuse::each_op;
 use crate::infer::{BLOCKS, LONGEST};
-use crate::{canon, races};
 use std::collections::BTreeSet;
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, Func, Op, OpId, RegionId, Type, ValueId};
@@ -68,7 +69,7 @@ impl Comprehension {
                 Op::CellSet => true,
                 Op::ListPush | Op::ListSet | Op::ListTruncate => inside.contains(&data.operands[0]),
                 _ => data.written().first().is_some_and(|&v| {
-                    let root = races::root(f, defs, v);
+                    let root = alias::root(f, defs, v);
                     let made = defs[root.index()].is_some_and(|id| f.op(id).op.effects().fresh);
                     inside.contains(&root) && made
                 }),

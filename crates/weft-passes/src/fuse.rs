@@ -10,7 +10,7 @@
 //! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
 //! is only reduced is folded as it is computed (`nt.fold`).
 
-use crate::{PassCx, blocks, canon, columns, comprehend, dots, flat, forward, panels, products, rows, sides, together};
+use crate::{PassCx, canon, flat, forward};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Const, Fold};
@@ -71,18 +71,6 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
         }
         canon::cse(f);
         canon::dce(f);
-        rows::run(f);
-        products::run(f);
-        blocks::run(f);
-        // After blocks, which take out of loops what is the same in every turn.
-        dots::run(f);
-        panels::run(f);
-        columns::run(f);
-        comprehend::run(f);
-        sides::run(f);
-        // Last: all others know statements that write one array.
-        together::run(f);
-        products::store(f);
     }
     m.stage = Stage::Fused;
     Ok(m)

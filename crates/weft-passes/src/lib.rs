@@ -18,6 +18,7 @@
 // A `Diagnostic` is made once per refused function; boxing it would buy nothing.
 #![allow(clippy::result_large_err)]
 
+mod analysis;
 mod blocks;
 pub mod canon;
 mod columns;

@@ -5,8 +5,9 @@
 //! piece that it has done, in place. Other matrices are better read from one end to the other than by pieces: with them the
 //! product is computed as a whole. A product that is only copied (`c[:] = a @ b`) is written where it goes.
 
+use crate::analysis::alias;
+use crate::canon;
 use crate::fuse::each_op;
-use crate::{canon, races};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, TensorType, Type, ValueId};
 
 /// The step.
@@ -122,7 +123,7 @@ impl Found {
             return true;
         }
         let defs = canon::definitions(f);
-        let root = |v: ValueId| races::root(f, &defs, v);
+        let root = |v: ValueId| alias::root(f, &defs, v);
         let factors: Vec<ValueId> = f.op(self.product).operands.iter().map(|&v| root(v)).collect();
         let elsewhere = |v: ValueId| {
             let made = defs[root(v).index()].is_some_and(|id| f.op(id).op.effects().fresh);

@@ -11,8 +11,9 @@
 //! once. That is so only where element `i` of the one needs no other element of what the other writes: each array that is read
 //! is the very view that is written, or is known to share no memory with it.
 
+use crate::analysis::alias;
+use crate::canon;
 use crate::fuse::{self, MAX_BODY, MAX_STREAMS};
-use crate::{canon, races};
 use std::collections::BTreeMap;
 use weft_ir::{Builder, Dim, Func, Op, OpData, OpId, RegionId, ValueId};
 
@@ -102,7 +103,7 @@ fn partner(f: &Func, ops: &[OpId], at: usize, defs: &[Option<OpId>]) -> Option<u
 
 /// Whether two arrays, of which one is written, are known to share no memory.
 pub(crate) fn are_apart(f: &Func, defs: &[Option<OpId>], a: ValueId, b: ValueId) -> bool {
-    let (a, b) = (races::root(f, defs, a), races::root(f, defs, b));
+    let (a, b) = (alias::root(f, defs, a), alias::root(f, defs, b));
     let is_new = |v: ValueId| defs[v.index()].is_some_and(|op| f.op(op).op.effects().fresh);
     let is_known = |v: ValueId| is_new(v) || f.params().contains(&v);
     a != b && is_known(a) && is_known(b) && (f.apart || is_new(a) || is_new(b))

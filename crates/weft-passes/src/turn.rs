@@ -1,6 +1,6 @@
 //! What a turn of a loop makes, and which memory it writes: for steps that do work of many turns before the loop.
 
-use crate::races;
+use crate::analysis::alias;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::attr::{CmpOp, Const};
 use weft_ir::{Builder, Dim, Func, Layout, Op, OpId, RegionId, Type, ValueId};
@@ -157,7 +157,7 @@ impl Inside {
         same: &Vector,
         (moves, along): (&Vector, usize),
     ) -> Option<BTreeSet<(ValueId, ValueId)>> {
-        let root = |v: ValueId| races::root(f, defs, v);
+        let root = |v: ValueId| alias::root(f, defs, v);
         let fresh = |v: ValueId| defs[v.index()].is_some_and(|id| f.op(id).op.effects().fresh);
         let (mut pairs, mut fine) = (BTreeSet::new(), true);
         for (position, &outer) in f.region(self.turn).ops.iter().enumerate() {

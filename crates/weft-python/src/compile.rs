@@ -106,7 +106,7 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request<'_>)
         py_text: print_module(&Module::new(Stage::Py, py_func.func.clone()), false),
         origin: Origin { sources, names, exceptions: exceptions.into_iter().map(|seen| seen.class).collect() },
         stages,
-        kernel_dims,
+        cx,
         timings,
         pace: Pace::default(),
     })

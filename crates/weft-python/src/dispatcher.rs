@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use weft_ir::Place;
 use weft_passes::infer::Door;
+use weft_passes::pipeline::PASSES;
 use weft_runtime::Sharing;
 
 use crate::arguments::Arguments;
@@ -22,7 +23,7 @@ use crate::report::report;
 use crate::run::Ran;
 use crate::settings::{OffloadConflict, offload_conflict};
 use crate::signature::{describe, push_words};
-use crate::specialisation::{Specialisation, Specialization};
+use crate::specialisation::{AFTER, Specialisation, Specialization};
 use crate::vectorcall::{self, Vectorcall};
 use crate::{context, errors, run};
 
@@ -220,7 +221,14 @@ impl Dispatcher {
 
 /// The text of a stage of a specialisation: the last used, or the one with that index.
 pub(crate) fn inspect(function: &Function, stage: &str, index: Option<usize>) -> PyResult<String> {
-    if !STAGES.contains(&stage) {
+    if let Some(pass) = stage.strip_prefix(AFTER) {
+        let names = || PASSES.iter().map(|pass| pass.name);
+        if !names().any(|name| name == pass) {
+            let near = weft_diag::nearest(pass, names()).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
+            let all: Vec<&str> = names().collect();
+            return Err(PyValueError::new_err(format!("there is no pass {pass:?}: it is one of {all:?}{near}")));
+        }
+    } else if !STAGES.contains(&stage) {
         let near = weft_diag::nearest(stage, STAGES).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
         return Err(PyValueError::new_err(format!("there is no stage {stage:?}: it is one of {STAGES:?}{near}")));
     }

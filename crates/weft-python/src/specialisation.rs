@@ -20,6 +20,9 @@ use crate::key::{Key, Word};
 use crate::pace::Pace;
 use crate::timings::Timings;
 
+/// What `inspect` is asked for a pass by: `"after:fuse"`.
+pub(crate) const AFTER: &str = "after:";
+
 /// A specialisation.
 pub(crate) struct Specialisation {
     pub(crate) key: Key,
@@ -51,8 +54,8 @@ pub(crate) struct Specialisation {
     /// The untyped function, as text.
     pub(crate) py_text: String,
     pub(crate) stages: Stages,
-    /// Dimensions of the launch, for kernels.
-    pub(crate) kernel_dims: u32,
+    /// What the passes were told.
+    pub(crate) cx: PassCx,
     /// How long compiling took.
     pub(crate) timings: Timings,
     pub(crate) pace: Pace,
@@ -99,9 +102,18 @@ impl Specialisation {
             "fused" => &self.stages.fused,
             "loops" => &self.stages.loops,
             "ptx" | "spirv" => return self.device_text(stage),
+            _ if stage.starts_with(AFTER) => return self.text_after(&stage[AFTER.len()..]),
             _ => return weft_codegen::inspect(&self.stages.loops, stage).map_err(|e| e.to_string()),
         };
         Ok(print_module(module, true))
+    }
+
+    /// The module behind an entry of the table of passes: they run again, up to there.
+    fn text_after(&self, pass: &str) -> Result<String, String> {
+        let ntensor = &self.stages.ntensor;
+        let passes = pipeline::until(ntensor.stage, pass).expect("the dispatcher knows the names");
+        let module = pipeline::run(ntensor, passes, &self.cx, &mut |_, _| {}).map_err(|d| d.message)?;
+        Ok(print_module(&module, true))
     }
 
     /// Device code. A specialisation for the host shows what it would be on a device of that kind.
@@ -112,7 +124,7 @@ impl Specialisation {
             return text(&self.stages.loops);
         }
         let place = if stage == "ptx" { "cuda:gpu:0" } else { "opencl:cpu:0" };
-        let cx = PassCx { kernel_dims: self.kernel_dims, ..PassCx::new(Place::device(place)) };
+        let cx = PassCx { place: Place::device(place), ..self.cx.clone() };
         let stages = pipeline::lower(self.stages.ntensor.clone(), &cx).map_err(|d| d.message)?;
         match has_kernels(&stages.loops) {
             true => text(&stages.loops),

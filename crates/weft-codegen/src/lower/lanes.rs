@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 
 use weft_ir::attr::Unit;
 use weft_ir::math::By;
-use weft_ir::ops::Effects;
 use weft_ir::{DType, Func, Op, OpData, OpId, RegionId, Type as IrType, ValueId};
 
 use super::kernel::Query;
@@ -96,7 +95,7 @@ pub(crate) fn plan(func: &Func, items: &OpData, target: Target) -> Option<Plan> 
             Op::Math { .. } | Op::Pow | Op::FloorDiv | Op::Mod => {
                 if func.ty(data.results[0]).scalar_dtype() == Some(DType::F64) { 64 } else { 16 }
             }
-            _ if data.regions.is_empty() && data.op.effects() == Effects::PURE => 1,
+            _ if data.regions.is_empty() && data.op.effects().is_pure() => 1,
             _ => return None,
         };
     }

@@ -1,16 +1,16 @@
 //! Runs one module every way there is and compares: results, exceptions, and what the arguments hold afterwards.
 
+use crate::arguments::{Numbers, arguments, sizes};
 use crate::backends::Backend;
 use crate::precision::{Precision, precision};
-use crate::rng::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weft_diag::ErrorKind;
-use weft_interp::array::strides_of;
-use weft_interp::{Array, Failure, Memory, Scalar, Value};
+use weft_interp::{Array, Failure, Value};
 use weft_ir::print::print_module;
 use weft_ir::verify::verify;
-use weft_ir::{DType, Dim, Layout, Module, Op, Place, TensorType, Type};
+use weft_ir::{Module, Place};
 use weft_opt::call::{Call, Expect, Match, compare};
+use weft_passes::pipeline::PASSES;
 use weft_passes::{PassCx, pipeline};
 
 /// What came of a module.
@@ -70,7 +70,7 @@ impl Ran {
 
     /// Runs `m` with the arguments that `source` takes before it is lowered.
     fn with(backend: &dyn Backend, m: &Module, source: &Module, seed: u64, expected: Vec<Value>) -> Ran {
-        let args = arguments(source, seed);
+        let args = arguments(source, seed, Numbers::Any);
         let launch = source.entry().kernel.then(|| vec![sizes(source, seed)[0]]);
         let expect = Expect::Values(expected, Match::Exact);
         let call = Call { func: m.entry().name.clone(), launch, args, expect, after: vec![] };
@@ -90,20 +90,29 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// Every stage on every backend for every place; how often natively, and how many places are refused.
+    /// What every pass leaves, on every backend for every place; how often natively, and how many places are refused.
     fn everywhere(&self) -> Result<(usize, usize), String> {
         let (mut native, mut refused) = (0, 0);
         for place in [Place::Host, Place::device("cuda:gpu:0")] {
             let cx = PassCx { place: place.clone(), kernel_dims: 1, verify: true };
-            let stages = match pipeline::lower(self.m.clone(), &cx) {
-                Ok(stages) => stages,
+            // What each pass leaves, if it changed anything.
+            let (mut left, mut text) = (vec![], print_module(self.m, false));
+            let lowered = pipeline::run(self.m, PASSES, &cx, &mut |pass, m| {
+                let now = print_module(m, false);
+                if now != text {
+                    left.push((pass.name, m.clone()));
+                    text = now;
+                }
+            });
+            match lowered {
+                Ok(_) => {}
                 Err(d) if d.kind == ErrorKind::Placement => {
                     refused += 1;
                     continue;
                 }
                 Err(d) => return Err(format!("for {place}: {}", d.message)),
             };
-            for m in [&stages.placed, &stages.fused, &stages.loops] {
+            for (pass, m) in &left {
                 for backend in self.backends.iter().filter(|b| b.takes(m)) {
                     let exact = backend.checks_everything();
                     if !exact && !self.native {
@@ -111,8 +120,7 @@ impl Compared<'_> {
                     }
                     let got = Ran::with(&**backend, m, self.m, self.seed, self.expected.clone());
                     self.agree(&got, exact).map_err(|e| {
-                        let stage = m.stage.name();
-                        format!("{} at stage {stage} for {place}: {e}\n{}", backend.name(), print_module(m, false))
+                        format!("{} after {pass} for {place}: {e}\n{}", backend.name(), print_module(m, false))
                     })?;
                     native += usize::from(!exact);
                 }
@@ -169,76 +177,4 @@ fn whole(a: &Array) -> Array {
     let size = a.dtype.size() as i64;
     let count = a.memory.to_bytes().len() as i64 / size;
     Array { memory: a.memory.clone(), offset: 0, dtype: a.dtype, shape: vec![count], strides: vec![size] }
-}
-
-/// Sizes of the symbols. None is 1, which types would say; none is 0 where an element is read.
-fn sizes(m: &Module, seed: u64) -> [i64; 3] {
-    let mut rng = Rng::new(seed ^ 0x73697a65);
-    let mut elements = false;
-    m.entry().walk(&mut |op| elements |= matches!(m.entry().op(op).op, Op::NtLoad { .. } | Op::NtStore { .. }));
-    let may_be_empty = !elements || m.entry().kernel;
-    let mut size = |from: &[i64]| if rng.chance(5) && may_be_empty { 0 } else { rng.pick(from) };
-    let (first, second, third) = (size(&[2, 3, 7, 17, 35]), size(&[2, 3, 9]), size(&[2, 3, 7]));
-    [first, second, if rng.chance(80) { first } else { third }]
-}
-
-/// Fresh arguments for the entry: the same for the same types and seed.
-fn arguments(m: &Module, seed: u64) -> Vec<Value> {
-    let f = m.entry();
-    let sizes = sizes(m, seed);
-    let one = |(i, ty): (usize, &Type)| {
-        let mut rng = Rng::new(seed.wrapping_mul(31).wrapping_add(i as u64));
-        match ty {
-            Type::Tensor(t) => Value::Array(array(t, &sizes, &mut rng)),
-            ty => Value::Scalar(number(ty.scalar_dtype().expect("a parameter is an array or a scalar"), &mut rng)),
-        }
-    };
-    f.params().iter().map(|&v| f.ty(v)).enumerate().map(one).collect()
-}
-
-fn array(t: &TensorType, sizes: &[i64], rng: &mut Rng) -> Array {
-    let size = |d: &Dim| match *d {
-        Dim::Const(n) => n as i64,
-        Dim::Sym(k) => sizes[k as usize],
-    };
-    let shape: Vec<i64> = t.dims.iter().map(size).collect();
-    // Any strides: every second element, in either order, from either end.
-    let any = t.layout == Layout::A;
-    let (gap, backwards) = if any { (1 + rng.below(2) as i64, rng.chance(40)) } else { (1, false) };
-    let order = if any { rng.pick(&[Layout::C, Layout::F]) } else { t.layout };
-    let sign = if backwards { -gap } else { gap };
-    let strides = strides_of(&shape, t.dtype, order).iter().map(|s| s * sign).collect();
-    let (bytes, count) = (t.dtype.size() as i64, shape.iter().product::<i64>() * gap);
-    let memory = Memory::borrowed(vec![0; (count * bytes) as usize]);
-    for i in 0..count {
-        memory.store(i * bytes, number(t.dtype, rng)).expect("inside the block");
-    }
-    let offset = if backwards { (count - gap).max(0) * bytes } else { 0 };
-    Array { memory, offset, dtype: t.dtype, shape, strides }
-}
-
-/// A number, often one where arithmetic is interesting.
-fn number(dtype: DType, rng: &mut Rng) -> Scalar {
-    let small = rng.below(23) as i64 - 11;
-    let odd = rng.chance(35);
-    let wide = match dtype {
-        d if d.is_complex() => {
-            let part = d.part().expect("complex");
-            return weft_interp::scalar::binary(&Op::Complex, number(part, rng), number(part, rng)).expect("two parts");
-        }
-        DType::F16 | DType::F32 | DType::F64 if odd => {
-            let values =
-                [0.0, -0.0, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, -1e-310, 2147483648.0, 1e19];
-            Scalar::F64(rng.pick(&values))
-        }
-        DType::F16 | DType::F32 | DType::F64 if rng.chance(40) => Scalar::F64(rng.bits() as f64 / 1e12 - 2000.0),
-        DType::F16 | DType::F32 | DType::F64 => Scalar::F64(small as f64 / 2.0),
-        DType::Bool => Scalar::Bool(small > 0),
-        _ if odd => {
-            let (lo, hi) = dtype.int_bounds().expect("an integer dtype");
-            Scalar::Int(dtype, rng.pick(&[lo, hi, lo + 1, 31, 32, 63, 64, (1 << 30).min(hi)]))
-        }
-        _ => Scalar::Int(DType::I64, small.into()),
-    };
-    wide.cast(dtype).expect("a dtype that the interpreter has")
 }

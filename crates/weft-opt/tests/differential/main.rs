@@ -13,6 +13,8 @@
 //! Read in this order: `scalars` (random scalar code), `programs`, `kernels`, `flows`, `compare` (the runs), `precision` (what is
 //! exact), `shrink`.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 #[path = "../filetests/backends.rs"]
 mod backends;
 mod compare;
@@ -22,6 +24,7 @@ mod kernels;
 mod native;
 mod precision;
 mod programs;
+#[path = "../common/rng.rs"]
 mod rng;
 mod scalars;
 mod shrink;

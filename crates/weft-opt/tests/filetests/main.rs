@@ -4,24 +4,32 @@
 //! ; test: roundtrip              reads, verifies, prints; reading that again prints the same
 //! ; test: read-error             reading fails with the text of an `; error:` line
 //! ; test: verify-error           verifying fails with the invariant and the words of an `; error:` line
-//! ; test: pass place,fuse        the passes give the text after `; ----` (WEFT_BLESS=1 writes it)
-//! ; test: pass-error place       the last pass refuses with the text of an `; error:` line
+//! ; test: pass rows,products     the passes give the text after `; ----` (WEFT_BLESS=1 writes it), and what they make of the
+//!                                program does what it did: on the interpreter, with the
+//!                                arguments of `; run:` lines, or with any of its types
+//! ; test: until fused            the same of the pipeline, up to and with this pass or to the end of this stage
+//! ; test: until-error place      the last pass refuses with the text of an `; error:` line
 //! ; test: run                    every `; run:` line (see `weft_opt::call`) holds on every backend at every stage
 //! ; place: cuda:gpu:0            where parallel work runs; `run` without it tries the host and a device
 //! ```
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod backends;
+mod executed;
 mod native;
+#[path = "../common/rng.rs"]
+mod rng;
 
 use backends::Backend;
 use std::path::{Path, PathBuf};
 use weft_ir::print::print_module;
 use weft_ir::read::read_module;
 use weft_ir::verify::verify;
-use weft_ir::{Module, Op, Place};
+use weft_ir::{Module, Op, Place, Stage};
 use weft_opt::call::{Call, Expect};
-use weft_opt::passes;
 use weft_passes::PassCx;
+use weft_passes::pipeline::{self, Pass, until};
 
 const SEPARATOR: &str = "; ----\n";
 
@@ -91,8 +99,8 @@ impl Case {
                     Err(e) => self.error_is(&e.to_string()),
                 }
             }
-            ("pass", names) => self.pass(names),
-            ("pass-error", names) => match self.lowered(names) {
+            (kind @ ("pass" | "until"), names) => self.golden(kind, names, backends),
+            ("until-error", name) => match self.lowered("until", name) {
                 Ok(_) => Err("it passes".into()),
                 Err(e) => self.error_is(&e),
             },
@@ -108,19 +116,34 @@ impl Case {
         if first == second { Ok(()) } else { Err(format!("prints\n{first}and then\n{second}")) }
     }
 
-    fn lowered(&self, names: &str) -> Result<Module, String> {
+    fn lowered(&self, kind: &str, names: &str) -> Result<Module, String> {
         let mut cx = PassCx::new(self.place().unwrap_or(Place::Host));
         cx.kernel_dims = self.header("dims").first().and_then(|n| n.parse().ok()).unwrap_or(1);
-        let mut m = self.module()?;
-        for name in names.split(',') {
-            m = passes::apply(name, m, &cx)?;
-            verify(&m).map_err(|e| format!("after {name}: {e}\n{}", print_module(&m, false)))?;
-        }
-        Ok(m)
+        cx.verify = true;
+        let m = self.module()?;
+        let passes: Option<Vec<Pass>> = match kind {
+            "until" => until(m.stage, names).map(<[Pass]>::to_vec),
+            _ => names.split(',').map(|name| Pass::named(name).copied()).collect(),
+        };
+        let passes = passes.ok_or_else(|| format!("no pass or stage `{names}` comes next"))?;
+        pipeline::run(&m, &passes, &cx, &mut |_, _| {}).map_err(|d| d.message)
     }
 
-    fn pass(&self, names: &str) -> Outcome {
-        let found = print_module(&self.lowered(names)?, false);
+    fn golden(&self, kind: &str, names: &str, backends: &[Box<dyn Backend>]) -> Outcome {
+        let lowered = self.lowered(kind, names)?;
+        let found = print_module(&lowered, false);
+        let calls = self.header("run");
+        let dims = self.header("dims").first().and_then(|n| n.parse().ok()).unwrap_or(1);
+        match calls.is_empty() {
+            true => executed::agree(&self.module()?, &lowered, dims)?,
+            false => {
+                let interpreter = &backends[..1];
+                for line in &calls {
+                    execute(&self.module()?, line, interpreter, "as it is")?;
+                    execute(&lowered, line, interpreter, "behind the passes")?;
+                }
+            }
+        }
         let wanted = self.text.split_once(SEPARATOR).map_or("", |(_, wanted)| wanted);
         if found == wanted {
             return Ok(());
@@ -148,9 +171,9 @@ impl Case {
             cx.kernel_dims = parsed.launch.as_ref().map_or(1, |sizes| sizes.len() as u32);
             let mut m = self.module()?;
             execute(&m, line, backends, "as it is")?;
-            for pass in passes::remaining(m.stage) {
-                let when = format!("after {pass} for {place}");
-                m = passes::apply(pass, m, &cx)?;
+            for pass in until(m.stage, Stage::Loops.name()).unwrap_or_default() {
+                let when = format!("after {} for {place}", pass.name);
+                m = pass.apply(m, &cx).map_err(|d| format!("{when}: {}", d.message))?;
                 verify(&m).map_err(|e| format!("{when}: {e}\n{}", print_module(&m, false)))?;
                 execute(&m, line, backends, &when)?;
             }

@@ -2,7 +2,6 @@
 
 use super::Infer;
 use std::collections::HashMap;
-use weft_ir::ops::Effects;
 use weft_ir::{Op, OpId, RegionId, ValueId};
 
 impl Infer<'_> {
@@ -56,7 +55,7 @@ impl Recent<'_, '_> {
             return i >= self.since && j >= self.since && self.alike(self.ops[i], self.ops[j]);
         }
         x.op == y.op
-            && x.op.effects() == Effects::PURE
+            && x.op.effects().is_pure()
             && x.regions.is_empty()
             && f.ty(v) == f.ty(w)
             && x.operands.len() == y.operands.len()

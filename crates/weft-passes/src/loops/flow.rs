@@ -2,7 +2,7 @@
 
 use super::array::Array;
 use super::{Lower, cost, space_of};
-use crate::races;
+use crate::analysis::alias;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weft_diag::Diagnostic;
@@ -123,8 +123,8 @@ impl Lower<'_> {
         src.walk_region(region, &mut |id| {
             let data = src.op(id);
             let tensors = data.operands.iter().filter(|&&v| src.ty(v).as_tensor().is_some());
-            used.extend(tensors.map(|&v| races::root(src, &defs, v)));
-            written.extend(data.written().iter().map(|&v| races::root(src, &defs, v)));
+            used.extend(tensors.map(|&v| alias::root(src, &defs, v)));
+            written.extend(data.written().iter().map(|&v| alias::root(src, &defs, v)));
         });
         let mut overlaps = None;
         for w in &written {

@@ -270,7 +270,7 @@ impl<'s> Lower<'s> {
                 let from = self.array(data.operands[0]).clone();
                 let to = self.r.src.ty(data.results[0]).as_tensor().map_or(Place::Host, |t| t.place.clone());
                 // What the host writes later, the runtime is told just before (`written`): until then both copies are valid.
-                let mode = if to.is_host() { Access::Read } else { mode };
+                let mode = if to.is_host() && self.told.is_some() { Access::Read } else { mode };
                 let moved = self.need(&from, &to, mode);
                 self.arrays.insert(data.results[0], moved);
             }

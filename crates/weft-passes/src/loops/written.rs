@@ -4,7 +4,8 @@
 //! enough for all of its turns, if none of them uses the device.
 
 use super::Lower;
-use crate::{canon, races};
+use crate::analysis::alias;
+use crate::canon;
 use std::collections::BTreeSet;
 use weft_ir::attr::Access;
 use weft_ir::{Func, Op, OpId, Place, RegionId, ValueId};
@@ -42,7 +43,7 @@ impl Lower<'_> {
         let Some(told) = &self.told else { return };
         let f = self.r.src;
         let data = f.op(id);
-        let root = |v: ValueId| races::root(f, &told.defs, v);
+        let root = |v: ValueId| alias::root(f, &told.defs, v);
         let known = |v: ValueId| told.before.iter().any(|(_, known)| known.contains(&root(v)));
         let news: Vec<ValueId> = data.written().iter().copied().filter(|&v| !known(v)).collect();
         let repeats = matches!(data.op, Op::ScfFor | Op::ScfLoop);
