@@ -1,10 +1,10 @@
 """`f.inspect`: the text of a stage, and what stands behind one pass."""
 
-import numpy as np
 import pytest
-from support import device_parameters
 
+import numpy as np
 import weft
+from support import device_parameters
 
 PASSES = [
     "canonicalise", "place", "fuse", "rows", "products", "blocks", "dots", "panels", "columns", "comprehend", "sides",

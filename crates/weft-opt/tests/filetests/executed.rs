@@ -37,8 +37,8 @@ pub fn agree(before: &Module, after: &Module, dims: usize) -> Result<(), String>
             }
             _ => return Err(said(format!("{found:?}, not {want:?}"))),
         }
-        let arrays = wanted_args.iter().zip(&args).filter(|(w, _)| matches!(w, Value::Array(_)));
-        arrays.map(|(w, f)| compare(w, f, Match::Exact)).collect::<Result<(), _>>().map_err(said)?;
+        let mut arrays = wanted_args.iter().zip(&args).filter(|(w, _)| matches!(w, Value::Array(_)));
+        arrays.try_for_each(|(w, f)| compare(w, f, Match::Exact)).map_err(said)?;
     }
     // A file that only faults needs calls of its own.
     if faults.len() < SEEDS as usize {
