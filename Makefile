@@ -41,6 +41,7 @@ bench: build ## Benchmarks, as ratios against peers in one run, to target/bench/
 	scripts/setup bench
 	$(PY) benchmarks/run.py --json target/bench/results.json
 	$(PY) benchmarks/kernels.py --json target/bench/kernels.json --picture target/bench/kernels.svg
+	$(PY) benchmarks/spellings.py --json target/bench/spellings.json --table target/bench/spellings.txt
 
 fuzz: build ## Random programs against CPython, array expressions against NumPy, IR at every stage, SECONDS=60 each
 	$(TEST_ENV) $(PY) tests/fuzz.py --seconds $(or $(SECONDS),60)

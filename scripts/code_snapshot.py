@@ -4,10 +4,10 @@
     python scripts/code_snapshot.py after --compare before     # which functions and stages differ; exit status 1 if any
     python scripts/code_snapshot.py after --only 'corpus/.*' --npbench CHECKOUT
 
-The functions are those of `tests/corpus`, of `benchmarks/kernel_functions.py` and `language_functions.py`, and with
-`--npbench` those of a checkout of spcl/npbench. Each is called with its arguments, on the host and inside a device
-context, and each specialisation that this makes is written down. So are calls that are refused or raise: a snapshot
-shows what became possible. The text is the same at each run of the same build on the same kind of machine;
+The functions are those of `tests/corpus`, of `benchmarks/kernel_functions.py`, `language_functions.py` and `spelled/`,
+and with `--npbench` those of a checkout of spcl/npbench. Each is called with its arguments, on the host and inside a
+device context, and each specialisation that this makes is written down. So are calls that are refused or raise: a
+snapshot shows what became possible. The text is the same at each run of the same build on the same kind of machine;
 `about.json` says which that was.
 """
 
@@ -66,6 +66,7 @@ def programs() -> Iterator[Program]:
 
     import kernel_functions
     import language_functions
+    from spelled import KERNELS
 
     for path in sorted((ROOT / "tests" / "corpus").glob("corpus_*.py")):
         importlib.import_module(path.stem)
@@ -76,6 +77,11 @@ def programs() -> Iterator[Program]:
         yield jitted(f"kernels/{function.__name__}", function, make)
     for case in language_functions.CASES + language_functions.ARRAY_CASES:
         yield jitted(f"language/{case.function.__name__}", case.function, case.arguments)
+    for kernel in KERNELS:
+        for spelling in kernel.spellings:
+            yield jitted(
+                f"spelled/{spelling.name}", spelling.function, lambda kernel=kernel: kernel.make(*kernel.small)
+            )
 
 
 def npbench(checkout: Path) -> Iterator[Program]:
