@@ -15,6 +15,7 @@ import pytest
 import numpy as np
 import weft
 from doors import jitted, kernelised, plain
+from test_integer_casts import casts
 from test_matrix import CHOICES, COMPARISONS, DTYPES, EXACT, SMOOTH, kind_of, operands
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
@@ -67,6 +68,15 @@ def test_every_operator_in_kernels(dtype):
     outs = [np.empty_like(e) for e in plain(texts, arrays)]
     with weft.device_context("opencl"):
         f[len(arrays["x"])](*arrays.values(), *outs)
+    check(f)
+
+
+# spec: K5, N5
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_casts_after_casts(dtype):
+    f = jitted(casts(dtype), "x")
+    with weft.device_context("opencl"):
+        f(np.arange(5).astype(dtype))
     check(f)
 
 

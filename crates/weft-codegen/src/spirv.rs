@@ -8,7 +8,7 @@ use crate::llvm::Value;
 use crate::llvm::builder::Builder;
 use crate::llvm::module::{Linkage, Module, Place};
 use crate::llvm::target::{Emit, Machine};
-use crate::llvm::{optimise, spirv_state};
+use crate::llvm::{masks, optimise, spirv_state};
 use crate::lower::kernel::Query;
 
 /// Calling convention of a SPIR-V kernel.
@@ -53,5 +53,6 @@ pub(crate) fn text(module: &Module, machine: &Machine) -> Result<Vec<u8>> {
 
 fn emit(module: &Module, machine: &Machine, form: Emit) -> Result<Vec<u8>> {
     optimise::run(module, machine, optimise::SPIRV)?;
+    masks::run(module);
     spirv_state::alone(|| machine.emit(module, form))
 }

@@ -14,6 +14,7 @@ pub(crate) mod context;
 pub(crate) mod elf;
 pub mod fatal;
 pub mod loader;
+pub(crate) mod masks;
 pub(crate) mod metadata;
 pub(crate) mod module;
 pub(crate) mod optimise;

@@ -114,7 +114,22 @@ impl<'c> Module<'c> {
             return;
         }
         let to_choose = fast.but("ninf");
-        // SAFETY: the lists of a module that nobody changes meanwhile; instructions that can be marked are.
+        self.each_instruction(&mut |instruction| {
+            // SAFETY: an instruction of this module; those that can be marked are.
+            unsafe {
+                if LLVMCanValueUseFastMathFlags(instruction) != 0 {
+                    use llvm_sys::LLVMOpcode::{LLVMFCmp, LLVMPHI, LLVMSelect};
+                    let chooses = matches!(LLVMGetInstructionOpcode(instruction), LLVMFCmp | LLVMSelect | LLVMPHI);
+                    let flags = if chooses { to_choose } else { fast };
+                    LLVMSetFastMathFlags(instruction, flags.bits().into());
+                }
+            }
+        });
+    }
+
+    /// Shows every instruction, in order. None is added or removed meanwhile.
+    pub(super) fn each_instruction(&self, visit: &mut dyn FnMut(LLVMValueRef)) {
+        // SAFETY: the lists of a module that nobody changes meanwhile.
         unsafe {
             let mut f = LLVMGetFirstFunction(self.raw);
             while !f.is_null() {
@@ -122,13 +137,7 @@ impl<'c> Module<'c> {
                 while !block.is_null() {
                     let mut instruction = LLVMGetFirstInstruction(block);
                     while !instruction.is_null() {
-                        if LLVMCanValueUseFastMathFlags(instruction) != 0 {
-                            use llvm_sys::LLVMOpcode::{LLVMFCmp, LLVMPHI, LLVMSelect};
-                            let chooses =
-                                matches!(LLVMGetInstructionOpcode(instruction), LLVMFCmp | LLVMSelect | LLVMPHI);
-                            let flags = if chooses { to_choose } else { fast };
-                            LLVMSetFastMathFlags(instruction, flags.bits().into());
-                        }
+                        visit(instruction);
                         instruction = LLVMGetNextInstruction(instruction);
                     }
                     block = LLVMGetNextBasicBlock(block);
