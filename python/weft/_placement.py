@@ -3,66 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import ContextVar, Token
-from types import TracebackType
+from contextvars import ContextVar
 from typing import Any
 
 from weft import _core
+from weft._scopes import Scope, Variable
 from weft.errors import DeviceError
 
-_current: ContextVar[_core.Queue] = ContextVar("weft.device_context")
+_current: ContextVar[_core.Queue | None] = ContextVar("weft.device_context", default=None)
 _core.set_context_variable(_current)
 
 _by_context: ContextVar[bool] = ContextVar("weft.placement", default=False)
 _core.set_placement_variable(_by_context)
 
 
-class device_context:
+class device_context(Scope["_core.Queue | None"]):
     """`with weft.device_context(where):` offloads jitted calls on NumPy arrays to a device.
 
     `where` is a filter string (`"cuda"`, `"opencl:cpu:0"`), a `Device` or a `Queue`. Contexts nest; the innermost wins,
-    for this thread and this async task only.
+    for this thread and this async task only. A generator that is suspended inside one leaves it open for its caller.
     """
 
+    _variable = Variable(_current, None)
+
     def __init__(self, where: str | _core.Device | _core.Queue) -> None:
-        self.queue = _core.queue_of(where)
-        self._tokens: list[Token[_core.Queue]] = []
+        self.queue = self._value = _core.queue_of(where)
 
     def __enter__(self) -> _core.Queue:
         _core.context_opened()
-        self._tokens.append(_current.set(self.queue))
+        self._enter()
         return self.queue
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        _current.reset(self._tokens.pop())
 
     def __repr__(self) -> str:
         return f"weft.device_context({self.queue.device.filter_string!r})"
 
 
-class placement:
+class placement(Scope[bool]):
     """`with weft.placement("context"):` lets arrays meet that share a context, though not a queue.
 
     A call, a launch or a tensor operation then runs on the queue of its first array argument, which reads the others
     where they are. `"queue"`, the rule everywhere else, refuses them. For this thread and this async task only.
     """
 
+    _variable = Variable(_by_context, False)
+
     def __init__(self, rule: str) -> None:
         if rule not in ("queue", "context"):
             raise ValueError(f'a placement rule is "queue" or "context", not {rule!r}')
         self.rule = rule
-        self._tokens: list[Token[bool]] = []
+        self._value = rule == "context"
 
     def __enter__(self) -> placement:
-        self._tokens.append(_by_context.set(self.rule == "context"))
+        self._enter()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        _by_context.reset(self._tokens.pop())
 
     def __repr__(self) -> str:
         return f"weft.placement({self.rule!r})"
@@ -70,7 +63,7 @@ class placement:
 
 def current_queue() -> _core.Queue | None:
     """The queue of the innermost open device context, or None."""
-    return _current.get(None)
+    return _current.get()
 
 
 def default_device() -> _core.Device:
