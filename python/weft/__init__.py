@@ -52,7 +52,7 @@ from weft.errors import (
 )
 
 if TYPE_CHECKING:
-    from weft import compat, memory, program, tensor, types, utils
+    from weft import atomic, compat, memory, program, tensor, types, utils
     from weft._report import Report
 
 __version__: str = _core.__version__
@@ -82,6 +82,7 @@ __all__ = [
     "UnsupportedError",
     "WeftError",
     "WeftInternalError",
+    "atomic",
     "call_kernel",
     "call_kernel_async",
     "compat",
@@ -115,6 +116,8 @@ __all__ = [
 ]
 
 
+# What the module's own code uses.
+_HIDDEN = {"Any", "TYPE_CHECKING", "annotations"}
 _SUBMODULES = {"atomic", "compat", "memory", "program", "tensor", "types", "utils"}
 
 
@@ -131,4 +134,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*globals(), *__all__, *_SUBMODULES} - _HIDDEN)

@@ -11,20 +11,7 @@ from typing import Any
 
 import numpy
 import weft
-from weft import _core
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
-
-
-def _table(rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+from weft import _core, _tables
 
 
 def _default() -> tuple[_core.Device | None, str | None]:
@@ -74,20 +61,7 @@ def devices(arguments: list[str]) -> int:
         for seen in _unlisted():
             print(f"    {seen['backend']:<12}{seen['reason']}")
     else:
-        rows = [["", "device", "name", "memory", "units", "fp64", "driver"]]
-        for device in found:
-            rows.append(
-                [
-                    "*" if device == default else "",
-                    device.filter_string,
-                    device.name,
-                    _size(device.global_mem_size),
-                    str(device.max_compute_units),
-                    "yes" if device.has_fp64 else "no",
-                    device.driver_version,
-                ]
-            )
-        print(_table(rows))
+        print(_tables.text(_tables.device_rows(found)))
     if problem:
         print(f"no default device: {problem}", file=sys.stderr)
     return 0
@@ -181,12 +155,16 @@ def main(arguments: list[str]) -> int:
     name, options = (arguments[0], arguments[1:]) if arguments else ("", [])
     if name == "report":
         return report(options)
+    if arguments in (["-V"], ["--version"]):
+        print(f"weft {weft.__version__}")
+        return 0
     if name not in COMMANDS or not set(options) <= set(COMMANDS[name][1]):
         print("usage: python -m weft COMMAND\n", file=sys.stderr)
         for known, (command, flags) in COMMANDS.items():
             usage = " ".join([known, *(f"[{flag}]" for flag in flags)])
             print(f"  {usage:<26}{command.__doc__}", file=sys.stderr)
         print(f"  {'report MODULE:FUNCTION …':<26}{report.__doc__}", file=sys.stderr)
+        print(f"  {'--version':<26}Which version of Weft this is.", file=sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
     return COMMANDS[name][0](options)
 

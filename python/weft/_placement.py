@@ -8,6 +8,7 @@ from typing import Any
 
 from weft import _core
 from weft._scopes import Scope, Variable
+from weft._tables import Devices
 from weft.errors import DeviceError
 
 _current: ContextVar[_core.Queue | None] = ContextVar("weft.device_context", default=None)
@@ -78,7 +79,8 @@ TYPES = ("cpu", "gpu", "accelerator")
 def devices(backend: str | None = None, type: str | None = None) -> list[_core.Device]:
     """Every device found: native, then CUDA, then OpenCL. With a backend or a type, those only.
 
-    The first may also be a type or several parts of a filter string: `devices("gpu")`, `devices("opencl:cpu")`.
+    The first may also be a type or several parts of a filter string: `devices("gpu")`, `devices("opencl:cpu")`. The
+    list shows itself as a table.
     """
     found = _core.devices()
     for part in [part.strip().lower() for text in (backend, type) if text is not None for part in text.split(":")]:
@@ -90,7 +92,7 @@ def devices(backend: str | None = None, type: str | None = None) -> list[_core.D
             found = [d for d in found if d.index == int(part)]
         elif part not in ("", "all", "default"):
             _core.Device(part)  # says what is wrong with it
-    return found
+    return Devices(found)
 
 
 def _aspects(names: str | Iterable[str]) -> list[str]:

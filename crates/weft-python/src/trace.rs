@@ -73,6 +73,14 @@ impl Trace {
         }
     }
 
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        slf.py().import("weft._tables")?.call_method1("trace_text", (slf,))?.extract()
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        slf.py().import("weft._tables")?.call_method1("trace_page", (slf,))?.extract()
+    }
+
     /// Functions compiled and loaded.
     #[getter]
     fn compiles(&self) -> Vec<TraceItem> {
