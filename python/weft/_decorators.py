@@ -77,10 +77,9 @@ def _check_options(decorator: str, options: dict[str, Any]) -> None:
         if name == "fastmath":
             _fast(value)
             continue
-        later = name == "debug" and value is True and decorator == "weft.kernel"
-        if any(_same(value, choice) for choice in _OPTIONS[name]) and not later:
+        if any(_same(value, choice) for choice in _OPTIONS[name]):
             continue
-        if later or any(_same(value, choice) for choice in _LATER.get(name, ())):
+        if any(_same(value, choice) for choice in _LATER.get(name, ())):
             raise UnsupportedError(f"{decorator}({name}={value!r}) is not supported yet")
         choices = ", ".join(map(repr, _OPTIONS[name]))
         raise TypeError(f"{decorator}: {name} is one of {choices}, not {value!r}")
@@ -210,6 +209,8 @@ def kernel(function: Any = None, /, *, source: str | None = None, **options: Any
     """Compiles a function that one work-item runs; launch it with `f[global_size](...)`.
 
     Inside, `weft.get_global_id(d)` says which item this is. It returns nothing and writes into its array arguments.
+    Indices are not checked: an item that reads or writes outside an array corrupts memory. `debug=True` runs the items
+    one after the other in an interpreter on the host, which checks them, and that no two items race for an element.
     """
     _check_options("weft.kernel", options)
     if function is None:

@@ -78,8 +78,8 @@ class NdRange:
 def _launcher(kernel: _core.Kernel, size: Any) -> _core.Launcher:
     """`kernel[size]`, for every way to write a size."""
     if isinstance(size, NdRange):
-        return kernel[tuple(size.global_range), tuple(size.local_range)]
-    return kernel[tuple(size) if isinstance(size, Range) else size]
+        return kernel._over(tuple(size.global_range), tuple(size.local_range))
+    return kernel._over(tuple(size)) if isinstance(size, Range) else kernel[size]
 
 
 def _refuse(name: str, kernel: Any) -> TypeError:

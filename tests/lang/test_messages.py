@@ -215,6 +215,7 @@ KERNEL = {
     "too few indices": ("x[0] = 1.0", Y),
     "an index that is a float": ("x[0.5] = 1.0", X),
     "a dimension outside the launch": ("i = weft.get_global_id(1)", X),
+    "a dimension that is a float": ("i = weft.get_global_id(0.5)", X),
     "an array expression in a kernel": ("y = x + x", X),
     "a stored array": ("x[0] = x", X),
 }

@@ -70,9 +70,3 @@ def test_parts_too():
         weft.njit(debug=True)(scatter_rows)(np.zeros((300, 2)), p, q, np.zeros(300))
     with pytest.raises(RuntimeError, match=r"iterations (20 and 21|21 and 20) "):
         weft.njit(debug=True)(scatter_part)(np.zeros(302), p, np.zeros(300))
-
-
-# spec: A4
-def test_kernels_do_not_have_it_yet():
-    with pytest.raises(weft.UnsupportedError, match="debug"):
-        weft.kernel(debug=True)(scatter)

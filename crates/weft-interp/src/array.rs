@@ -2,6 +2,7 @@
 
 use crate::scalar::Scalar;
 use crate::value::Failure;
+use crate::watch::{Access, Now, Watched};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use weft_ir::{DType, Layout};
@@ -15,11 +16,19 @@ struct Block {
     bytes: RefCell<Vec<u8>>,
     /// Owners that are left; without any, an access is a fault. Memory lent by the caller starts with one of the caller's.
     count: Cell<usize>,
+    /// What work-items did to it, if anybody wants to know.
+    watched: Option<Watched>,
 }
 
 impl Memory {
     fn new(bytes: Vec<u8>, count: usize) -> Memory {
-        Memory(Rc::new(Block { bytes: RefCell::new(bytes), count: Cell::new(count) }))
+        Memory(Rc::new(Block { bytes: RefCell::new(bytes), count: Cell::new(count), watched: None }))
+    }
+
+    /// Memory lent by the caller that work-items share: an access at which two of them meet is a [`Failure::Race`].
+    pub fn watched(bytes: Vec<u8>, now: &Now) -> Memory {
+        let (bytes, count) = (RefCell::new(bytes), Cell::new(usize::MAX / 2));
+        Memory(Rc::new(Block { bytes, count, watched: Some(Watched::new(now)) }))
     }
 
     /// Memory lent by the caller, whose own count no program drops.
@@ -88,6 +97,35 @@ impl Memory {
 
     /// The element at a byte offset.
     pub fn load(&self, offset: i64, dtype: DType) -> Result<Scalar, Failure> {
+        let value = self.peek(offset, dtype)?;
+        self.0.watched.as_ref().map_or(Ok(()), |watched| watched.note(offset, Access::Read, false))?;
+        Ok(value)
+    }
+
+    /// Writes an element at a byte offset.
+    pub fn store(&self, offset: i64, value: Scalar) -> Result<(), Failure> {
+        if let Some(watched) = &self.0.watched {
+            let dtype = value.dtype().ok_or_else(|| Failure::fault("None is no element"))?;
+            let same = self.peek(offset, dtype)?.to_bits() == value.to_bits();
+            watched.note(offset, Access::Write, same)?;
+        }
+        self.poke(offset, value)
+    }
+
+    /// Puts what `update` makes of the element at a byte offset in its place, and gives the old one.
+    pub fn update(
+        &self,
+        offset: i64,
+        dtype: DType,
+        update: impl FnOnce(Scalar) -> Result<Scalar, Failure>,
+    ) -> Result<Scalar, Failure> {
+        let old = self.peek(offset, dtype)?;
+        self.0.watched.as_ref().map_or(Ok(()), |watched| watched.note(offset, Access::Update, false))?;
+        self.poke(offset, update(old)?)?;
+        Ok(old)
+    }
+
+    fn peek(&self, offset: i64, dtype: DType) -> Result<Scalar, Failure> {
         let range = self.range(offset, dtype.size())?;
         let bytes = self.0.bytes.borrow();
         let raw = &bytes[range];
@@ -96,8 +134,7 @@ impl Memory {
         Ok(Scalar::from_bits(u128::from_le_bytes(wide), dtype))
     }
 
-    /// Writes an element at a byte offset.
-    pub fn store(&self, offset: i64, value: Scalar) -> Result<(), Failure> {
+    fn poke(&self, offset: i64, value: Scalar) -> Result<(), Failure> {
         let dtype = value.dtype().ok_or_else(|| Failure::fault("None is no element"))?;
         let range = self.range(offset, dtype.size())?;
         self.0.bytes.borrow_mut()[range].copy_from_slice(&value.to_bits().to_le_bytes()[..dtype.size()]);
@@ -192,6 +229,15 @@ impl Array {
             return Err(Failure::fault(format!("{value:?} stored into an array of {}", self.dtype.name())));
         }
         self.memory.store(self.address(index)?, value)
+    }
+
+    /// Puts what `update` makes of an element in its place, and gives the old one.
+    pub fn update(
+        &self,
+        index: &[i64],
+        update: impl FnOnce(Scalar) -> Result<Scalar, Failure>,
+    ) -> Result<Scalar, Failure> {
+        self.memory.update(self.address(index)?, self.dtype, update)
     }
 
     /// Whether the bytes from the first to the last of two arrays meet.

@@ -4,6 +4,7 @@ use crate::array::{Array, Memory, indices};
 use crate::list::Heap;
 use crate::scalar::{Scalar, binary, checked, compare, unary};
 use crate::value::{Failure, Pointer, Value};
+use crate::watch::{Met, Now, Race};
 use std::cell::RefCell;
 use std::rc::Rc;
 use weft_ir::attr::{Access, Unit};
@@ -44,6 +45,27 @@ pub fn run_kernel(m: &Module, global_size: &[i64], args: Vec<Value>) -> Result<(
         let mut frame = Frame::new(m, m.entry(), args.clone())?;
         frame.item = item;
         frame.launch = global_size.into();
+        frame.call()?;
+    }
+    Ok(())
+}
+
+/// Runs a kernel that is the entry of a module before stage `loops` once per work-item, row-major, for somebody who looks
+/// for faults: `now` says which work-item runs or, after a failure, ran. Every turn of a loop asks whether to go on.
+pub fn run_items(
+    m: &Module,
+    global_size: &[i64],
+    args: &[Value],
+    now: &Now,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    for (number, item) in indices(global_size).enumerate() {
+        now.set(number as u64);
+        let mut frame = Frame::new(m, m.entry(), args.to_vec())?;
+        frame.item = item;
+        frame.launch = global_size.into();
+        frame.goes_on = Some(goes_on);
+        frame.turn()?;
         frame.call()?;
     }
     Ok(())
@@ -102,6 +124,8 @@ pub(crate) struct Frame<'m> {
     pub(crate) heap: Rc<RefCell<Heap>>,
     /// How many calls this one is inside of.
     depth: usize,
+    /// Asked at every turn of a loop.
+    goes_on: Option<&'m dyn Fn() -> bool>,
 }
 
 pub(crate) type Done<T = ()> = Result<T, Failure>;
@@ -121,6 +145,7 @@ impl<'m> Frame<'m> {
             fresh: vec![],
             heap: Rc::default(),
             depth: 0,
+            goes_on: None,
         };
         if args.len() != f.params().len() {
             let message = format!("@{} takes {} arguments, not {}", f.name, f.params().len(), args.len());
@@ -131,6 +156,14 @@ impl<'m> Frame<'m> {
             frame.set(p, arg);
         }
         Ok(frame)
+    }
+
+    /// A turn of a loop begins.
+    fn turn(&self) -> Done {
+        match self.goes_on.is_none_or(|goes_on| goes_on()) {
+            true => Ok(()),
+            false => Err(Failure::Interrupted),
+        }
     }
 
     fn call(&mut self) -> Done<Vec<Value>> {
@@ -339,7 +372,10 @@ impl<'m> Frame<'m> {
             }
             _ => self.leaf(id).map_err(|failure| match failure {
                 Failure::Fault(message) => Failure::Fault(format!("{} in @{}: {message}", data.op.name(), self.f.name)),
-                raised => raised,
+                Failure::Race(race) if race.place.is_none() => {
+                    Failure::Race(Box::new(Race { place: self.met(id), ..*race }))
+                }
+                failure => failure,
             })?,
         };
         if results.len() != data.results.len() {
@@ -367,6 +403,7 @@ impl<'m> Frame<'m> {
         while if step > 0 { i < hi } else { i > hi } {
             let mut args = vec![Value::Scalar(Scalar::Int(dtype, i))];
             args.append(&mut carried);
+            self.turn()?;
             match self.region(data.regions[0], args)? {
                 Flow::Yield(values) | Flow::Continue(0, values) => carried = values,
                 Flow::Break(0, values) => return Ok(Flow::Yield(values)),
@@ -381,6 +418,7 @@ impl<'m> Frame<'m> {
         let data = self.f.op(id);
         let mut carried = self.operands(&data.operands)?;
         loop {
+            self.turn()?;
             match self.region(data.regions[0], carried)? {
                 Flow::Yield(values) | Flow::Continue(0, values) => carried = values,
                 Flow::Break(0, values) => return Ok(Flow::Yield(values)),
@@ -417,6 +455,8 @@ impl<'m> Frame<'m> {
         let mut frame = Frame::new(self.m, callee, self.operands(&self.f.op(id).operands)?)?;
         frame.depth = self.depth + 1;
         frame.heap = self.heap.clone();
+        frame.goes_on = self.goes_on;
+        (frame.item, frame.launch) = (self.item.clone(), self.launch.clone());
         if frame.depth > MAX_DEPTH {
             return Err(Failure::fault("calls are nested too deeply for the interpreter"));
         }
@@ -505,6 +545,20 @@ impl<'m> Frame<'m> {
         })
     }
 
+    /// The element that an op was about to use.
+    fn met(&self, id: OpId) -> Option<Met> {
+        let data = self.f.op(id);
+        let (array, indices, wrap) = match &data.op {
+            Op::NtLoad { wrap } => (0, 1, *wrap),
+            Op::NtStore { wrap } => (1, 2, *wrap),
+            Op::NtAtomic { rmw, wrap } => (0, 1 + rmw.values(), *wrap),
+            _ => return None,
+        };
+        let index = self.index(self.operand(id, array).ok()?.array().ok()?, &data.operands[indices..], wrap).ok()?;
+        let name = self.f.values[data.operands[array].index()].name.clone();
+        Some(Met { array: name, index, span: data.span })
+    }
+
     fn of_launch(&self, sizes: &[i64], dim: u32) -> Done<i64> {
         sizes.get(dim as usize).copied().ok_or_else(|| Failure::fault("the launch has no such dimension"))
     }
@@ -559,9 +613,8 @@ impl<'m> Frame<'m> {
             Op::MemAtomic { rmw, unit } => {
                 let p = pointer(0)?;
                 let at = address(&p, self.operand(id, 1)?.int()?, *unit);
-                let (old, v) = (p.memory.load(at, p.dtype)?, self.operand(id, 2)?.scalar()?);
-                let last = self.operand(id, 1 + rmw.values())?.scalar()?;
-                p.memory.store(at, crate::scalar::atomic(*rmw, old, v, last)?)?;
+                let (v, last) = (self.operand(id, 2)?.scalar()?, self.operand(id, 1 + rmw.values())?.scalar()?);
+                let old = p.memory.update(at, p.dtype, |old| crate::scalar::atomic(*rmw, old, v, last))?;
                 vec![Value::Scalar(old)]
             }
             Op::MemAlloc { .. } => {

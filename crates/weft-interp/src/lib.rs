@@ -8,6 +8,8 @@
 //! one after the other in order, every access checked. Every place is host memory; a transfer for
 //! reading is a copy, one for writing is the array itself.
 //!
+//! It also runs kernels under `debug=True` ([`run_items`]), where [`watch`] finds work-items that meet.
+//!
 //! `math.*` and float powers are Rust's (the C library's) functions: the last bits may differ from
 //! the vector routines of compiled code, so tests compare those results within a few ulps.
 //!
@@ -26,8 +28,9 @@ mod nt;
 pub mod scalar;
 pub mod text;
 pub mod value;
+pub mod watch;
 
 pub use array::{Array, Memory};
-pub use exec::{run, run_kernel};
+pub use exec::{run, run_items, run_kernel};
 pub use scalar::Scalar;
 pub use value::{Failure, Pointer, Value};

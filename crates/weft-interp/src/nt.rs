@@ -55,7 +55,7 @@ impl<'m> Frame<'m> {
     }
 
     /// Indices of an `nt.load` or `nt.store` of `a`, negative ones counted from the end.
-    fn index(&self, a: &Array, operands: &[ValueId], wrap: bool) -> Result<Vec<i64>, Failure> {
+    pub(crate) fn index(&self, a: &Array, operands: &[ValueId], wrap: bool) -> Result<Vec<i64>, Failure> {
         let mut index = vec![];
         for (&v, &n) in operands.iter().zip(&a.shape) {
             let i = self.get(v)?.int()?;
@@ -318,10 +318,8 @@ impl<'m> Frame<'m> {
             Op::NtAtomic { rmw, wrap } => {
                 let a = self.operand(id, 0)?.array()?;
                 let at = self.index(a, &data.operands[1 + rmw.values()..], *wrap)?;
-                let (old, v) = (a.load(&at)?, self.operand(id, 1)?.scalar()?);
-                let last = self.operand(id, rmw.values())?.scalar()?;
-                a.store(&at, crate::scalar::atomic(*rmw, old, v, last)?)?;
-                one(old)
+                let (v, last) = (self.operand(id, 1)?.scalar()?, self.operand(id, rmw.values())?.scalar()?);
+                one(a.update(&at, |old| crate::scalar::atomic(*rmw, old, v, last))?)
             }
             Op::EnvTransfer { mode } => {
                 let a = self.operand(id, 0)?.array()?;

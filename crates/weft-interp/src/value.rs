@@ -1,8 +1,9 @@
-//! Values that programs compute with, and the two ways a run can fail.
+//! Values that programs compute with, and the ways a run can fail.
 
 use crate::array::{Array, Memory};
 use crate::list::Items;
 use crate::scalar::Scalar;
+use crate::watch::Race;
 use std::cell::RefCell;
 use std::rc::Rc;
 use weft_ir::DType;
@@ -120,6 +121,12 @@ pub enum Failure {
     /// The program did what no program may, or the interpreter cannot.
     #[error("{0}")]
     Fault(String),
+    /// Two work-items met at an element.
+    #[error("work-items {} and {} meet", .0.first.0, .0.second.0)]
+    Race(Box<Race>),
+    /// Whoever wanted the run wants it no more.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Failure {

@@ -81,6 +81,8 @@ pub struct Circumstances {
     pub parallel_from: Option<u64>,
     /// The user asked for no bounds checks.
     pub unchecked: bool,
+    /// The user asked for all checks that there are.
+    pub debug: bool,
     /// The device of kernels.
     pub device: String,
 }
@@ -101,6 +103,13 @@ impl Circumstances {
 /// The notes of a function.
 pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
     let mut notes = vec![];
+    if let Some(kernel) = stages.ntensor.funcs.first().filter(|f| f.kernel && given.debug)
+        && let Some(span) = kernel.ops.iter().map(|op| op.span).find(|span| span.is_known())
+    {
+        let text = "debug=True: work-items run one after the other on the host, in the interpreter, and device arrays \
+                    are copied there and back";
+        notes.push(Note { span, kind: Kind::Device, cost: Cost::Much, text: text.into(), others: vec![] });
+    }
     let allocating = spans_with(&stages.loops, |op| matches!(op, Op::MemAlloc { .. }));
     let before = loops_of_operations(&stages.placed);
     recomputed(&stages.fused, &before, &mut notes);
@@ -442,7 +451,7 @@ impl Fused<'_> {
         let checked = |&v: &ValueId| self.definition(v).is_some_and(|d| matches!(self.f.op(d).op, Op::NtIndex { .. }));
         if !indices.is_empty() && !indices.iter().all(checked) {
             let text = match () {
-                _ if self.f.kernel => "indices are not checked: kernels do not",
+                _ if self.f.kernel && !self.given.debug => "indices are not checked: kernels do not",
                 _ if self.given.unchecked => "indices are not checked: boundscheck=False",
                 _ => "indices are known to be inside: no check",
             };

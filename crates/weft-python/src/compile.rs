@@ -21,6 +21,7 @@ use crate::pace::Pace;
 use crate::resolve::Names;
 use crate::results::slots_of;
 use crate::settings;
+use crate::sizes::Size;
 use crate::specialisation::Specialisation;
 use crate::timings::Timings;
 
@@ -34,6 +35,8 @@ pub(crate) struct Request<'a> {
     pub(crate) home: Place,
     /// Which calls with this key.
     pub(crate) calls: Calls<'a>,
+    /// The launch of a kernel, if it must not have more dimensions than the kernel names.
+    pub(crate) launch: Option<&'a Size>,
 }
 
 impl Request<'_> {
@@ -59,6 +62,9 @@ pub(crate) fn compile(py: Python<'_>, function: &Function, request: Request<'_>)
         read => read,
     };
     let Read { py_func, params, typed, assumed } = read?;
+    if let Some(size) = request.launch {
+        size.check_dimensions(&function.name, typed.dimensions)?;
+    }
     let Names { mut guards, sources, names, exceptions, .. } = names;
     guards.keep_hidden(&typed.hidden);
     let results = typed.module.entry().results.clone();

@@ -131,7 +131,7 @@ impl Dispatcher {
                 function.tidy(py, &call.key);
                 let (key, queue) = (function.key_for(&call.key), placement.queue(py, call)?);
                 let calls = Calls::Like(&call.slots);
-                let request = Request { key, door: Door::Njit, queue, home: placement.home(call), calls };
+                let request = Request { key, door: Door::Njit, queue, home: placement.home(call), calls, launch: None };
                 function.add(py, compile(py, function, request)?)
             }
         };
@@ -190,7 +190,7 @@ impl Dispatcher {
 
     fn compile_for_host(&self, py: Python<'_>, key: Key, calls: Calls<'_>) -> PyResult<&Specialisation> {
         let queue = Placement::Host.queue(py, &Arguments::default())?;
-        let request = Request { key, door: Door::Njit, queue, home: Place::Host, calls };
+        let request = Request { key, door: Door::Njit, queue, home: Place::Host, calls, launch: None };
         Ok(self.function.add(py, compile(py, &self.function, request)?))
     }
 

@@ -1,12 +1,12 @@
 //! `@weft.kernel`: a function that one work-item runs, launched as `f[global_size](...)` or `f[global_size, local_size](...)`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use smallvec::SmallVec;
 use weft_passes::infer::Door;
 use weft_runtime::Queue;
 
@@ -20,17 +20,19 @@ use crate::function::Function;
 use crate::key::Word;
 use crate::placement::Placement;
 use crate::report::report;
+use crate::sizes::{Size, Sizes, local_size, one_or_more};
 use crate::specialisation::Specialization;
 use crate::tensor::UsmNdarray;
 use crate::vectorcall::{ARGUMENTS_OFFSET, Vectorcall, enable_at, packed};
-use crate::{errors, run};
-
-/// Sizes of a launch, slowest dimension first.
-type Sizes = SmallVec<[u64; 3]>;
+use crate::{debug, errors, run};
 
 /// A kernel.
 #[pyclass(frozen, dict, weakref, module = "weft")]
-pub(crate) struct Kernel(Function);
+pub(crate) struct Kernel {
+    function: Function,
+    /// `f[8, 4]` is a global and a local size, as in the packages whose names `weft.compat` has.
+    pairs: AtomicBool,
+}
 
 /// A kernel with its sizes: what `f[global_size]` and `f[global_size, local_size]` are.
 #[pyclass(frozen, module = "weft")]
@@ -39,13 +41,6 @@ pub(crate) struct Launcher {
     vectorcall: Vectorcall,
     kernel: Py<Kernel>,
     size: Size,
-}
-
-/// What a launch was asked for.
-struct Size {
-    global: Sizes,
-    /// Work-items of a work-group; empty where the runtime chooses.
-    local: Sizes,
 }
 
 impl Kernel {
@@ -61,7 +56,7 @@ impl Kernel {
         wait_for: &[weft_hal::Event],
         then: impl FnOnce(&Arc<Queue>) -> T,
     ) -> PyResult<T> {
-        let function = &self.0;
+        let function = &self.function;
         let _entered = function.enter();
         let sizes = &size.global;
         let mut call = Arguments::default();
@@ -91,21 +86,28 @@ impl Kernel {
                 function.tidy(py, &call.key);
                 let (key, queue, door) = (call.key.clone(), placement.queue(py, &call)?, Door::Kernel { dims });
                 let (home, calls) = (placement.home(&call), Calls::Any);
-                function.add(py, compile(py, function, Request { key, door, queue, home, calls })?)
+                let launch = (!self.pairs.load(Ordering::Relaxed)).then_some(size);
+                function.add(py, compile(py, function, Request { key, door, queue, home, calls, launch })?)
             }
         };
         if !wait_for.is_empty() {
             let queue = call.queue(made).clone();
             py.detach(|| queue.wait_for(wait_for)).map_err(|e| errors::from_hal(py, &e))?;
         }
-        // SAFETY: passed on to the caller.
-        unsafe { run::run_or_launch(py, function, made, &mut call, Some(&size.local)) }?;
+        match function.debug {
+            // Loops over the other sizes, however long, do nothing.
+            _ if sizes.contains(&0) => {}
+            // SAFETY: passed on to the caller.
+            true => unsafe { debug::launch(py, function, made, &mut call, size) }?,
+            // SAFETY: passed on to the caller.
+            false => drop(unsafe { run::run_or_launch(py, function, made, &mut call, Some(size)) }?),
+        }
         Ok(then(call.queue(made)))
     }
 
     /// NumPy arrays outside a device context (spec B6).
     fn no_place(&self, py: Python<'_>, k: usize) -> PyErr {
-        let (name, argument) = (&self.0.name, &self.0.parameters[k]);
+        let (name, argument) = (&self.function.name, &self.function.parameters[k]);
         let message = format!(
             "the kernel `{name}` runs where its arrays are, and its argument `{argument}` is a NumPy array: launch it \
              inside `with weft.device_context(...):`, which copies arrays in and back, or pass \
@@ -127,21 +129,40 @@ impl Kernel {
         boundscheck: Option<bool>,
         modes: (bool, bool, u8),
     ) -> PyResult<Kernel> {
-        Function::new(function, source, parameters, parallel, nogil, boundscheck, modes).map(Kernel)
+        let mut function = Function::new(function, source, parameters, parallel, nogil, boundscheck, modes)?;
+        // What is run to find faults is checked.
+        function.unchecked &= !function.debug;
+        Ok(Kernel { function, pairs: AtomicBool::new(false) })
     }
 
     /// `f[global_size]` or `f[global_size, local_size]`, sizes being ints or tuples of up to three.
     fn __getitem__<'py>(slf: Py<Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Launcher>> {
-        let launcher = Launcher { vectorcall: call, kernel: slf, size: launch_size(index)? };
-        let launcher = Bound::new(index.py(), launcher)?;
-        static ENABLED: Once = Once::new();
-        ENABLED.call_once(|| enable_at(launcher.as_any(), &raw const launcher.get().vectorcall as usize));
-        Ok(launcher)
+        let size = match slf.get().pairs.load(Ordering::Relaxed) {
+            true => Size::of_pair(index)?,
+            false => Size::of_index(index)?,
+        };
+        Launcher::new(index.py(), slf, size)
+    }
+
+    /// A launch over sizes that are told apart: what `Range` and `NdRange` mean.
+    #[pyo3(signature = (global_size, local_size = None))]
+    fn _over<'py>(
+        slf: Py<Self>,
+        global_size: &Bound<'py, PyAny>,
+        local_size: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Launcher>> {
+        let local = local_size.map_or(Ok(Sizes::new()), self::local_size)?;
+        Launcher::new(global_size.py(), slf, Size::new(one_or_more(global_size, "global", true)?, local)?)
+    }
+
+    /// From now on, `f[8, 4]` is a launch of 8 work-items in groups of 4.
+    fn _take_pairs(&self) {
+        self.pairs.store(true, Ordering::Relaxed);
     }
 
     #[pyo3(signature = (*_args, **_kwargs))]
     fn __call__(&self, _args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        let (name, parameters) = (&self.0.name, self.0.parameters.join(", "));
+        let (name, parameters) = (&self.function.name, self.function.parameters.join(", "));
         Err(PyTypeError::new_err(format!(
             "`{name}` is a kernel and needs a global size: launch it as {name}[global_size]({parameters}), where \
              global_size is an int or a tuple of up to three, such as a.shape"
@@ -151,35 +172,35 @@ impl Kernel {
     /// The plain function.
     #[getter]
     fn py_func(&self, py: Python<'_>) -> Py<PyAny> {
-        self.0.py_func.clone_ref(py)
+        self.function.py_func.clone_ref(py)
     }
 
     /// What was compiled so far, in order.
     #[getter]
     fn specializations(&self) -> Vec<Specialization> {
-        self.0.in_order().iter().map(|s| Specialization::from(&**s)).collect()
+        self.function.in_order().iter().map(|s| Specialization::from(&**s)).collect()
     }
 
     /// The parameter types of each specialisation.
     #[getter]
     fn signatures(&self) -> Vec<String> {
-        self.0.in_order().iter().map(|s| s.signature()).collect()
+        self.function.in_order().iter().map(|s| s.signature()).collect()
     }
 
     /// The text of a compiler stage of the last used specialisation, or of the one with that index.
     #[pyo3(signature = (stage, index = None))]
     fn inspect(&self, stage: &str, index: Option<usize>) -> PyResult<String> {
-        inspect(&self.0, stage, index)
+        inspect(&self.function, stage, index)
     }
 
     /// What became of each line of the source: a `weft.Report`. Of the last used specialisation, or the one with that index.
     #[pyo3(signature = (index = None))]
     fn report(&self, py: Python<'_>, index: Option<usize>) -> PyResult<Py<PyAny>> {
-        report(py, &self.0, index)
+        report(py, &self.function, index)
     }
 
     fn __repr__(&self) -> String {
-        format!("<weft.kernel {}>", self.0.name)
+        format!("<weft.kernel {}>", self.function.name)
     }
 
     /// Pickled as functions are: by name.
@@ -188,11 +209,18 @@ impl Kernel {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.0.traverse(&visit)
+        self.function.traverse(&visit)
     }
 }
 
 impl Launcher {
+    fn new(py: Python<'_>, kernel: Py<Kernel>, size: Size) -> PyResult<Bound<'_, Launcher>> {
+        let launcher = Bound::new(py, Launcher { vectorcall: call, kernel, size })?;
+        static ENABLED: Once = Once::new();
+        ENABLED.call_once(|| enable_at(launcher.as_any(), &raw const launcher.get().vectorcall as usize));
+        Ok(launcher)
+    }
+
     fn bound<T>(
         &self,
         args: &Bound<'_, PyTuple>,
@@ -201,7 +229,7 @@ impl Launcher {
         then: impl FnOnce(&Arc<Queue>) -> T,
     ) -> PyResult<T> {
         let kernel = self.kernel.get();
-        let args = kernel.0.bind(args, kwargs)?;
+        let args = kernel.function.bind(args, kwargs)?;
         // SAFETY: the tuple keeps the objects alive for the launch.
         unsafe { kernel.launch(args.py(), &self.size, &pointers(&args), wait_for, then) }
     }
@@ -230,7 +258,7 @@ impl Launcher {
     fn __repr__(&self) -> String {
         let Size { global, local } = &self.size;
         let local = if local.is_empty() { String::new() } else { format!(", {:?}", local.as_slice()) };
-        format!("<weft.kernel {}[{:?}{local}]>", self.kernel.get().0.name, global.as_slice())
+        format!("<weft.kernel {}[{:?}{local}]>", self.kernel.get().function.name, global.as_slice())
     }
 }
 
@@ -250,7 +278,7 @@ unsafe extern "C" fn call(
             let count = nargsf & !ARGUMENTS_OFFSET;
             let objects = if count == 0 { &[] } else { std::slice::from_raw_parts(args, count) };
             let kernel = launcher.kernel.get();
-            border(py, || match kwnames.is_null() && kernel.0.takes(count) {
+            border(py, || match kwnames.is_null() && kernel.function.takes(count) {
                 true => kernel.launch(py, &launcher.size, objects, &[], |_| ()),
                 false => {
                     let names = Bound::from_borrowed_ptr_or_opt(py, kwnames);
@@ -267,44 +295,4 @@ unsafe extern "C" fn call(
             }
         }
     })
-}
-
-/// The sizes of `f[...]`. Ints alone are one global size, since `f[a.shape]` is the same to Python as `f[n, m]`; a local
-/// size is recognised by being a tuple.
-fn launch_size(index: &Bound<'_, PyAny>) -> PyResult<Size> {
-    let Ok(tuple) = index.cast::<PyTuple>() else {
-        return Ok(Size { global: SmallVec::from_slice(&[one_size(index)?]), local: Sizes::new() });
-    };
-    if tuple.len() == 2
-        && let Ok(local) = tuple.get_item(1)?.cast::<PyTuple>()
-    {
-        let global = launch_size(&tuple.get_item(0)?)?.global;
-        // An empty one is DEFAULT_LOCAL_SIZE: the runtime chooses.
-        let local: Sizes = local.iter().map(|n| one_size(&n)).collect::<PyResult<_>>()?;
-        if local.contains(&0) {
-            return Err(PyValueError::new_err("a local size has no zeros"));
-        }
-        if !local.is_empty() && local.len() != global.len() {
-            return Err(PyValueError::new_err(format!(
-                "the local size has {} dimensions and the global size {}",
-                local.len(),
-                global.len()
-            )));
-        }
-        return Ok(Size { global, local });
-    }
-    let global: Sizes = tuple.iter().map(|n| one_size(&n)).collect::<PyResult<_>>()?;
-    match global.len() {
-        1..=3 => Ok(Size { global, local: Sizes::new() }),
-        0 => Err(PyValueError::new_err("a global size has one to three dimensions, not none")),
-        n => Err(PyValueError::new_err(format!("a global size has one to three dimensions, not {n}"))),
-    }
-}
-
-fn one_size(object: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let size: i64 = object.extract().map_err(|_| {
-        let ty = object.get_type().qualname().map_or_else(|_| "?".to_owned(), |s| s.to_string());
-        PyTypeError::new_err(format!("a global size is an int or a tuple of up to three, not {ty}"))
-    })?;
-    u64::try_from(size).map_err(|_| PyValueError::new_err(format!("a size is not negative, and {size} is")))
 }

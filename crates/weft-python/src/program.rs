@@ -22,6 +22,7 @@ use crate::errors;
 use crate::event::{Event, await_event, wait_list};
 use crate::places::place_of;
 use crate::queue::Queue;
+use crate::sizes::Size;
 
 /// Code that a driver has accepted.
 #[pyclass(frozen, module = "weft.program")]
@@ -150,7 +151,7 @@ impl ProgramKernel {
     pub(crate) fn submit(
         &self,
         py: Python<'_>,
-        size: grid::Size,
+        size: Size,
         args: &Bound<'_, PyAny>,
         queue: Option<Arc<weft_runtime::Queue>>,
         wait_for: Option<&Bound<'_, PyAny>>,
@@ -256,7 +257,7 @@ impl ProgramKernel {
     ) -> PyResult<Py<Event>> {
         let py = size.py();
         let queue = queue.map(|q| place_of(py, Some(q))).transpose()?;
-        let event = self.submit(py, grid::Size::read(size, None)?, args, queue, wait_for)?;
+        let event = self.submit(py, grid::read(size, None)?, args, queue, wait_for)?;
         if sync {
             await_event(py, event.get().inner())?;
         }
@@ -272,7 +273,7 @@ impl ProgramKernel {
         count: u32,
     ) -> PyResult<Option<f64>> {
         let py = size.py();
-        let grid = grid::grid(&grid::Size::read(size, None)?, &*self.hal, self.groups.required, self.queue.info())?;
+        let grid = grid::grid(&grid::read(size, None)?, &*self.hal, self.groups.required, self.queue.info())?;
         let packed = arguments::Call::read(args, &*self.hal, self.shared_apart())?.pack(py)?;
         let (groups, local, fields) = (grid.groups, grid.local, &packed.fields);
         let launch = Launch { kernel: &self.hal, groups, local, args: &packed.bytes, fields };
@@ -297,6 +298,6 @@ pub(crate) fn submit(
     local: Option<&Bound<'_, PyAny>>,
     wait_for: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<Event>> {
-    let size = grid::Size::read(range, local)?;
+    let size = grid::read(range, local)?;
     kernel.get().submit(kernel.py(), size, args, Some(queue.0.clone()), wait_for)
 }

@@ -15,6 +15,7 @@ use crate::function::Function;
 use crate::lists::Copied;
 use crate::numpy::ArrayView;
 use crate::results::{Home, to_python, with_lists};
+use crate::sizes::Size;
 use crate::specialisation::Specialisation;
 use crate::tensor::UsmNdarray;
 
@@ -83,7 +84,21 @@ fn changed(py: Python<'_>) -> PyErr {
     errors::new(py, "WeftError", "a global was replaced during the call by one of another type: call again")
 }
 
-/// [`run`], or with the size of its work-groups (empty where the runtime chooses) the launch of a kernel, and nothing else.
+/// What comes before any run: device arrays that will be written stand for themselves, and what compiled code reads without
+/// its being an argument is there.
+///
+/// # Safety
+/// As for [`run`].
+pub(crate) unsafe fn prepare(py: Python<'_>, made: &Specialisation, call: &mut Arguments) -> PyResult<()> {
+    // SAFETY: passed on to the caller.
+    unsafe { separate_versions(py, made, call) }?;
+    match hidden(py, made, call) {
+        true => Ok(()),
+        false => Err(changed(py)),
+    }
+}
+
+/// [`run`], or with its size the launch of a kernel, and nothing else.
 ///
 /// # Safety
 /// As for [`run`].
@@ -92,13 +107,10 @@ pub(crate) unsafe fn run_or_launch(
     function: &Function,
     made: &Specialisation,
     call: &mut Arguments,
-    launch: Option<&[u64]>,
+    launch: Option<&Size>,
 ) -> PyResult<Py<PyAny>> {
     // SAFETY: passed on to the caller.
-    unsafe { separate_versions(py, made, call) }?;
-    if !hidden(py, made, call) {
-        return Err(changed(py));
-    }
+    unsafe { prepare(py, made, call) }?;
     // SAFETY: passed on to the caller.
     let copied = unsafe { Copied::copy_in(py, made, call) }?;
     let queue = call.queue(made);
@@ -114,7 +126,7 @@ pub(crate) unsafe fn run_or_launch(
         }
         usm = Some(usm.map_or(buffer.kind(), |least| buffer.kind().min(least)));
     }
-    let (reads, writes, local) = (&reads, &writes, launch.unwrap_or_default());
+    let (reads, writes, local) = (&reads, &writes, launch.map_or(&[][..], |size| &size.local));
     let touched = Touched { queue: Some(queue), reads, writes, host: &spans, usm, local, sharing: function.sharing };
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
     // A launch is over before another thread could begin, unless it has to wait.
@@ -129,7 +141,13 @@ pub(crate) unsafe fn run_or_launch(
         // What was done to a list until then was done.
         // SAFETY: passed on to the caller; there are no results.
         unsafe { with_lists(py, &[], &Returns::Nothing, &[], &call.values, home, &copied.lists) }?;
-        return Err(errors::from_call(py, &error, &made.origin));
+        let exception = errors::from_call(py, &error, &made.origin);
+        return Err(match (launch, &error) {
+            (Some(size), CallError::Raised(raised)) => {
+                size.name_item(py, exception, &function.name, raised.iteration as u64)
+            }
+            _ => exception,
+        });
     }
     // SAFETY: passed on to the caller; the results are those of this call.
     unsafe { with_lists(py, &made.results, &made.returns, &results, &call.values, home, &copied.lists) }

@@ -19,7 +19,8 @@ impl Infer<'_> {
         let data = py.func.op(op).clone();
         let truth = self.truth(cond)?;
         if let Abs::Const(Const::Bool(known)) = truth {
-            let arm = data.regions[usize::from(!known)];
+            let (arm, other) = (data.regions[usize::from(!known)], data.regions[usize::from(known)]);
+            self.note_dimensions(&py.func, other);
             if known {
                 self.note_entered(py, op);
             }

@@ -4,9 +4,10 @@ use super::abs::{Abs, Exc, INT64, Iter, SIZE};
 use super::array::ZeroD;
 use super::library::{self, Form, Overload};
 use super::{Door, FunctionRef, Infer, Resolved, Scope};
+use std::collections::HashMap;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{CmpOp, Const};
-use weft_ir::{DType, ExcClass, Op, Type, Weak};
+use weft_ir::{DType, ExcClass, Func, Op, RegionId, Type, Weak};
 use weft_syntax::{Constant, ExprKind, ParamKind};
 
 /// What to do with an array where a number is needed.
@@ -439,21 +440,80 @@ impl Infer<'_> {
 
     /// `get_global_id(d)` and `get_global_size(d)`.
     fn work_item(&mut self, d: &Abs, id: bool) -> Result<Abs, Diagnostic> {
+        let name = if id { "get_global_id" } else { "get_global_size" };
         let Door::Kernel { dims } = self.door else {
-            return Err(self.refuse("get_global_id() means something only in a @weft.kernel function"));
+            return Err(self.refuse(format!("{name}() means something only in a @weft.kernel function")));
         };
-        let Abs::Const(Const::Int(d)) = d else {
-            return Err(self.refuse("get_global_id() takes a constant dimension"));
-        };
+        let op = |dim: u32| if id { Op::SimtGlobalId { dim } } else { Op::SimtGlobalSize { dim } };
+        let Abs::Const(Const::Int(d)) = d else { return self.any_dimension(name, d, dims, op) };
         if *d < 0 || *d >= dims.into() {
             let message = format!("dimension {d} is outside the launch, which has {dims}");
             return Err(Diagnostic::new(ErrorKind::Value, self.span, message)
                 .help("launch with f[n0, n1](…) or f[(n0, n1)](…) for two dimensions"));
         }
         let dim = *d as u32;
-        let op = if id { Op::SimtGlobalId { dim } } else { Op::SimtGlobalSize { dim } };
-        let v = self.emit(op, &[], Type::PYINT);
+        self.dimensions = self.dimensions.max(dim + 1);
+        let v = self.emit(op(dim), &[], Type::PYINT);
         Ok(self.with_range(v, SIZE))
+    }
+
+    /// What a work-item asks along a dimension that is known when it runs.
+    fn any_dimension(&mut self, name: &str, d: &Abs, dims: u32, op: impl Fn(u32) -> Op) -> Result<Abs, Diagnostic> {
+        let integer = match self.type_of(d) {
+            Some(Type::Py(w)) => w == Weak::Int,
+            Some(Type::Num(dtype)) => dtype.is_int(),
+            _ => false,
+        };
+        if !integer {
+            return Err(self.typing(format!("{name}() takes a dimension, an int, found {}", self.describe(d))));
+        }
+        self.dimensions = u32::MAX;
+        let range = self.range(d);
+        let d = self.pyint(d)?;
+        let number = |s: &mut Self, n: u32| s.constant(Const::Int(n.into()), Type::PYINT);
+        if range.0 < 0 || range.1 >= dims.into() {
+            let (least, most) = (number(self, 0), number(self, dims - 1));
+            let (below, beyond) = (self.test(CmpOp::Lt, d, least), self.test(CmpOp::Gt, d, most));
+            let outside = self.emit(Op::Or, &[below, beyond], Type::PYBOOL);
+            let template = format!("dimension {{i}} is outside the launch, which has {dims}");
+            self.raise_if(outside, ExcClass::ValueError, &template, &[d]);
+        }
+        let mut v = self.emit(op(dims - 1), &[], Type::PYINT);
+        for dim in (0..dims - 1).rev() {
+            let this = number(self, dim);
+            let (is, here) = (self.test(CmpOp::Eq, d, this), self.emit(op(dim), &[], Type::PYINT));
+            v = self.emit(Op::Select, &[is, here, v], Type::PYINT);
+        }
+        Ok(self.with_range(v, SIZE))
+    }
+
+    /// Notes the dimensions of a launch that a part of a kernel names which is never walked: a condition is known.
+    pub(super) fn note_dimensions(&mut self, f: &Func, region: RegionId) {
+        let Door::Kernel { .. } = self.door else { return };
+        let (mut calls, mut paths, mut numbers) = (vec![], HashMap::new(), HashMap::new());
+        f.walk(&mut |id| match &f.op(id).op {
+            Op::PyGlobal { path } => _ = paths.insert(f.op(id).results[0], path.clone()),
+            Op::PyConst { value: Const::Int(n) } => _ = numbers.insert(f.op(id).results[0], *n),
+            _ => {}
+        });
+        f.walk_region(region, &mut |id| {
+            if let Op::PyCall { .. } = f.op(id).op {
+                calls.push(f.op(id).operands.clone());
+            }
+        });
+        for operands in calls {
+            let Some(path) = paths.get(&operands[0]) else { continue };
+            match self.global(path) {
+                Ok(Abs::Function(name)) if matches!(name.as_str(), "weft.get_global_id" | "weft.get_global_size") => {
+                    let dim = operands.get(1).and_then(|d| numbers.get(d));
+                    let named = dim.and_then(|&d| u32::try_from(d + 1).ok()).unwrap_or(u32::MAX);
+                    self.dimensions = self.dimensions.max(named);
+                }
+                // What it names is not looked for.
+                Ok(Abs::UserFunction(_)) => self.dimensions = u32::MAX,
+                _ => {}
+            }
+        }
     }
 }
 

@@ -417,7 +417,7 @@ impl Infer<'_> {
         Ok(wide)
     }
 
-    /// The i64 indices of an element in a kernel, unchecked; whether one may be negative.
+    /// The i64 indices of an element in a kernel, unchecked but under `debug=True`; whether one may be negative.
     fn kernel_element(&mut self, t: ValueId, indices: &[Abs]) -> Result<(Vec<ValueId>, bool), Diagnostic> {
         let mut flat = vec![];
         for i in indices {
@@ -438,7 +438,8 @@ impl Infer<'_> {
         }
         let mut places = vec![];
         let mut wrap = false;
-        for i in &flat {
+        let checked = self.resolver.is_debugging();
+        for (axis, i) in flat.iter().enumerate() {
             let integer = match self.type_of(i) {
                 Some(Type::Py(Weak::Int)) => true,
                 Some(Type::Num(d)) => d.is_int(),
@@ -447,6 +448,10 @@ impl Infer<'_> {
             if !integer {
                 let message = format!("an index must be an integer, found {}", self.describe(i));
                 return Err(Diagnostic::new(ErrorKind::Index, self.span, message));
+            }
+            if checked {
+                places.push(self.checked_index(i, t, axis)?);
+                continue;
             }
             wrap |= self.range(i).0 < 0;
             places.push(self.as_dtype(i, DType::I64)?);

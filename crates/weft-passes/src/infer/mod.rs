@@ -137,6 +137,8 @@ pub struct Output {
     pub lists: Vec<(usize, Returns)>,
     /// What must be so of the arguments of a call, for the code to be right for it. Nothing, unless [`Resolver::may_assume`].
     pub assumed: Vec<Assumption>,
+    /// How many dimensions of its launch a kernel names: one more than the largest. `u32::MAX` where it may be any.
+    pub dimensions: u32,
 }
 
 /// Types `py` for parameters of these types.
@@ -219,7 +221,8 @@ pub fn run_with(
                 let (debug, fast, mut sites) = (infer.resolver.is_debugging(), infer.resolver.fast_math(), infer.sites);
                 funcs.iter_mut().try_for_each(|f| crate::races::run(f, debug, &mut sites))?;
                 let module = Module { stage: Stage::Ntensor, funcs, sites, fast };
-                return Ok(Output { module, returns, hidden: infer.hidden, lists, assumed });
+                let (hidden, dimensions) = (infer.hidden, infer.dimensions);
+                return Ok(Output { module, returns, hidden, lists, assumed, dimensions });
             }
         }
     }
@@ -322,6 +325,8 @@ struct Infer<'r> {
     declared: usize,
     /// Hidden arguments met so far.
     hidden: Vec<u32>,
+    /// How many dimensions of the launch were named so far ([`Output::dimensions`]).
+    dimensions: u32,
 }
 
 /// Names a place in the program: the way there, and an op.
@@ -416,6 +421,7 @@ impl<'r> Infer<'r> {
             next: None,
             again: false,
             restarts: false,
+            dimensions: 0,
             compiling: vec![],
             funcs: vec![],
             declared: 0,

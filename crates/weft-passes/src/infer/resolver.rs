@@ -111,7 +111,7 @@ pub trait Resolver {
         FastMath::default()
     }
 
-    /// Whether what a `prange` takes on trust is checked at run time.
+    /// Whether what a `prange` takes on trust is checked at run time, and the indices of a kernel are.
     fn is_debugging(&self) -> bool {
         false
     }
