@@ -105,7 +105,7 @@ def check(f, x, y):
             assert ours.tobytes() == theirs.tobytes() or np.array_equal(ours, theirs, equal_nan=True)
 
 
-# spec: A4, N7
+# spec: N7
 @pytest.mark.parametrize("name", APART | TOGETHER | UNKNOWN)
 def test_as_numpy_for_any_number_of_threads(name):
     rng = np.random.default_rng(len(name))
@@ -115,7 +115,7 @@ def test_as_numpy_for_any_number_of_threads(name):
         check(COMPILED[name], rng.normal(size=shape), rng.normal(size=shape))
 
 
-# spec: A4, N7
+# spec: N6, N7
 @pytest.mark.parametrize("name", APART)
 def test_other_layouts(name):
     rng = np.random.default_rng(0)
@@ -150,7 +150,7 @@ def test_arrays_that_share_memory(name, shift):
     assert np.array_equal(results[0], results[1], equal_nan=True)
 
 
-# spec: A4
+# spec: N3, N7
 def test_three_axes_and_types():
     body = (
         "for k in range(1, x.shape[2] - 1):\n"
@@ -173,7 +173,7 @@ def test_three_axes_and_types():
         check(f, rng.integers(0, 99, (200, 90)).astype(code), rng.integers(0, 99, (200, 90)).astype(code))
 
 
-# spec: A4, G3
+# spec: N7
 def test_blocks_are_made_where_rows_are_apart():
     x = np.ones((64, 64))
     for name, text in (APART | TOGETHER).items():
@@ -183,7 +183,7 @@ def test_blocks_are_made_where_rows_are_apart():
         assert f.inspect("fused").count("par.blocks") == (loops if name in APART else 0), name
 
 
-# spec: A4, N7
+# spec: N7
 def test_neighbours_in_a_plane_keep_elements_together():
     body = (
         "for k in range(1, x.shape[2]):\n"
@@ -226,7 +226,7 @@ def loops(draw):
     return f"for k in {head}:\n" + "\n".join("    " + line for line in lines)
 
 
-# spec: A4, N7
+# spec: N7
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(loops(), st.sampled_from([(64, 33), (300, 20), (40, 300)]), st.booleans())
 def test_random_loops(text, shape, shared):
@@ -244,7 +244,7 @@ def test_random_loops(text, shape, shared):
         assert np.array_equal(a, b, equal_nan=True), text
 
 
-# spec: A4, G3
+# spec: N6, G3
 def test_a_stencil_reads_neighbours_as_vectors():
     """What is constant outside a parallel loop is so inside: a step that is loaded would be one to anywhere."""
     f = function("y", "xy", "y[1:-1, 1:-1] = x[1:-1, :-2] + x[1:-1, 2:] + x[2:, 1:-1] + x[:-2, 1:-1]")

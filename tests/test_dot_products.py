@@ -148,7 +148,7 @@ def test_arrays_that_share_memory(name, shift):
         np.testing.assert_array_equal(one, other)
 
 
-# spec: A4
+# spec: N3
 @pytest.mark.parametrize("name", ["columns", "rows", "in its own column"])
 def test_bits_do_not_depend_on_threads(name):
     """One, two and seven threads give the same bits."""
@@ -183,7 +183,7 @@ def test_any_layout(layout):
         np.testing.assert_array_equal(have[3], want[3])
 
 
-# spec: N7
+# spec: N3
 @pytest.mark.parametrize("columns", [0, 40])
 def test_sizes_that_differ_raise_in_the_turn(columns):
     """No product reads past the end of a vector before the loop has found that it is too short."""
@@ -192,7 +192,7 @@ def test_sizes_that_differ_raise_in_the_turn(columns):
         agree(f, [np.ones(size), np.ones((rows, columns)), np.ones((2, 2)), np.zeros(columns)])
 
 
-# spec: N12
+# spec: N3
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.complex128, np.bool_])
 def test_long_dots(dtype):
     """Vectors of several blocks, of any steps: NumPy's numbers, and the same bits for every number of threads."""

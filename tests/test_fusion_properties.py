@@ -81,7 +81,7 @@ def some(n, m, seed):
     return {"x": x, "y": y, "t": t}
 
 
-# spec: N7, N6
+# spec: N7
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(EXPRESSIONS.filter(is_valid), st.sampled_from([(1, 5), (3, 700), (900, 40), (40_000, 3)]))
 def test_fused_and_step_by_step(tree, sizes):
@@ -138,7 +138,7 @@ UPDATES = {
 TERMS = ["x[i, 0]", "np.sum(x[i])", "math.sin(x[i, -1]) * i", "np.max(x[i] * y)", "float(k[i])"]
 
 
-# spec: N6
+# spec: N14
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(UPDATES)), st.sampled_from(TERMS)), min_size=1, max_size=3, unique=True),

@@ -115,7 +115,7 @@ def test_any_layout(name, change):
     agree(function("None", NAMES, PANELS[name]), [change(x), change(w), out])
 
 
-# spec: N7
+# spec: N3
 def test_sizes_that_differ_raise_in_the_turn():
     """No product reads past the end of a matrix before the loop has found that it is too small."""
     f = function("None", NAMES, PANELS["matrix first"])
@@ -124,7 +124,7 @@ def test_sizes_that_differ_raise_in_the_turn():
         agree(f, [np.ones((0, size)), np.ones((40, rows)), np.zeros((0, 40))])
 
 
-# spec: A4
+# spec: N3
 @pytest.mark.parametrize("name", ["matrix second", "matrix first", "from the turn on"])
 def test_bits_do_not_depend_on_threads(name):
     """One, two and seven threads give the same bits."""

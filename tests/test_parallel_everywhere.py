@@ -25,7 +25,7 @@ def python(program, **environment):
     return done.stdout.strip()
 
 
-# spec: N1, N6
+# spec: N1
 def test_thread_pools():
     program = """
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +38,7 @@ print(len(set(found)))
     assert python(program) == "3"
 
 
-# spec: N1, N6
+# spec: N1
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_processes(start):
     """A forked child has none of its parent's threads, and makes its own."""
@@ -57,7 +57,7 @@ if __name__ == "__main__":
     assert python(program) == "same"
 
 
-# spec: N1, N6
+# spec: N1
 @pytest.mark.parametrize("prefer", ["processes", "threads"])
 def test_joblib(prefer):
     program = f"""
@@ -70,7 +70,7 @@ print("same")
     assert python(program) == "same"
 
 
-# spec: N6
+# spec: N1
 def test_children_of_threads_and_threads_of_children():
     program = """
 import os, threading, warnings
@@ -92,7 +92,7 @@ print("same")
     assert python(program) == "same"
 
 
-# spec: N6
+# spec: N14
 def test_one_core():
     """A process that may use one core has one thread, and the bits of all others."""
     program = """
@@ -111,7 +111,7 @@ print(digest())
     assert bits == python("from parallel_work import digest\nprint(digest())")
 
 
-# spec: N6
+# spec: N1
 def test_the_limit_of_a_cgroup_is_kept():
     """No more threads than the quota of processor time allows, where there is one."""
     threads = int(python("import weft; print(weft.get_num_threads())"))
@@ -124,7 +124,7 @@ def test_the_limit_of_a_cgroup_is_kept():
     assert 1 <= threads <= allowed
 
 
-# spec: N6
+# spec: N14
 def test_the_number_of_threads_is_of_the_whole_process():
     """Set in one thread, it holds in all; a region that runs inside another one stays on its thread."""
     program = """
@@ -145,7 +145,7 @@ print(seen, weft.get_num_threads())
     assert python("import weft; print(weft.get_num_threads())", WEFT_NUM_THREADS="5") == "5"
 
 
-# spec: N6
+# spec: N1
 def test_blas_threads_beside_ours():
     """NumPy's BLAS has threads of its own: neither disturbs the other, also not at the same time."""
     program = """
@@ -166,7 +166,7 @@ print("same")
     assert python(program) == "same"
 
 
-# spec: N6
+# spec: N14
 def test_nested_regions():
     """A parallel function that calls another, and array expressions in a parallel loop."""
     program = """

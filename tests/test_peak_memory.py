@@ -38,7 +38,7 @@ def host():
     return weft.memory.stats()["native:cpu:0"]["host"]
 
 
-# spec: N6
+# spec: N7
 @pytest.mark.parametrize("title", NEEDS)
 def test_inputs_and_outputs(title):
     body, arrays = NEEDS[title]

@@ -66,7 +66,7 @@ def operands(shape, dtype, seed=0):
             else rng.uniform(-1, 1, size=size).astype(dtype) for size in sizes]  # fmt: skip
 
 
-# spec: A4, N6
+# spec: N3
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_pieces_are_what_the_whole_would_be(name, dtype):
     whole, apart = made(TOGETHER[name])
@@ -83,7 +83,7 @@ def test_pieces_are_what_the_whole_would_be(name, dtype):
     assert "computed for each piece of the product" in str(whole.report())
 
 
-# spec: A4
+# spec: N3
 @pytest.mark.parametrize("name", APART)
 def test_a_product_that_others_need_is_computed_as_a_whole(name):
     whole, apart = made(APART[name])
@@ -167,7 +167,7 @@ def stacked(x):
     return a @ a + a, a.transpose(0, 2, 1) @ a
 
 
-# spec: N6
+# spec: N3
 def test_small_products_are_written_out():
     points = np.random.default_rng(0).uniform(size=(9, 2))
     assert np.allclose(turned(points), turned.py_func(points), rtol=1e-14, atol=0)
@@ -181,7 +181,7 @@ def test_small_products_are_written_out():
     assert "mem.matmul" not in stacked.inspect("loops")
 
 
-# spec: N6
+# spec: N3
 def test_products_of_nothing():
     @weft.njit
     def nothing():

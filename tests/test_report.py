@@ -296,6 +296,71 @@ def test_text_and_data_say_the_same():
     assert repr(report).startswith("<weft.Report of grow(int, int) on native:cpu:0: ")
 
 
+SUMMARIES = {
+    "chain": """\
+runs         on native:cpu:0, 1 loop on the host's threads
+vectors      1 loop in vectors
+temporaries  2 lines computed in loops of others, 1 line allocates
+copies       none
+checks       none
+""",
+    "smooth": """\
+runs         on native:cpu:0, 2 loops on the host's threads
+vectors      1 loop in vectors
+temporaries  1 computed in its place
+copies       1 on the host
+checks       none
+""",
+    "gather": """\
+runs         on native:cpu:0, 2 loops in order
+vectors      1 loop in vectors, 1 not
+temporaries  none
+copies       none
+checks       1 line on every turn, 1 before a loop
+""",
+    "total": """\
+runs         on native:cpu:0, 1 loop on the host's threads, 1 loop in order
+vectors      1 loop in vectors, 1 not
+temporaries  1 computed inside its reduction
+copies       none
+checks       none
+""",
+    "grow": """\
+runs         on native:cpu:0, 2 loops on the host's threads
+vectors      1 loop in vectors
+temporaries  1 line allocates, 1 of them on every turn of a loop
+copies       none
+checks       2 lines on every turn
+""",
+}
+
+
+# spec: G3
+@pytest.mark.parametrize("function", [chain, smooth, gather, total, grow], ids=lambda f: f.__name__)
+def test_the_summary_counts_what_the_lines_say(function):
+    compiled()
+    report = function.report()
+    summary = "".join(f"{row:<12} {what}\n" for row, what in report.summary.items())
+    assert summary == SUMMARIES[function.__name__]
+    assert summary in str(report)
+    page = report.page()
+    assert page.count("<title>") == 1 and {report._title(), *report.summary.values()} <= set(parsed(page).texts)
+
+
+# spec: G3
+def test_the_summary_counts_kernels_and_transfers(accelerator):
+    @weft.njit
+    def f(x):
+        y = np.sqrt(x) + 1.0
+        return np.sum(y)
+
+    with weft.device_context(accelerator):
+        f(np.ones(100))
+    summary = f.report().summary
+    assert summary["runs"] == f"on {weft.Device(accelerator).filter_string}, 1 kernel, 1 loop on the host's threads"
+    assert summary["copies"] == "1 to the device, 1 back"
+
+
 class Page(html.parser.HTMLParser):
     """Fails where tags do not close each other; notes texts, tags and addresses."""
 
@@ -398,7 +463,7 @@ def test_what_the_command_refuses(tmp_path, arguments, message):
     assert done.returncode == 2 and message in done.stderr
 
 
-# spec: G3, N6
+# spec: G3, N14
 def test_a_prange_is_told_from_a_plain_loop():
     @weft.njit
     def total(x):
@@ -414,7 +479,7 @@ def test_a_prange_is_told_from_a_plain_loop():
     assert first.startswith("iterations on several threads from") and second == "in order, on one thread"
 
 
-# spec: G3, N6
+# spec: G3, N14
 def test_what_a_prange_trusts_and_what_it_accumulates():
     @weft.njit
     def f(y, h, p, x):

@@ -75,7 +75,7 @@ def close(ours, theirs):
     return np.allclose(ours, theirs, rtol=1e-5 if ours.itemsize == 4 else 1e-12, atol=1e-12)
 
 
-# spec: A4, N7
+# spec: N3, N7
 @pytest.mark.parametrize("name", TOGETHER)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rows_are_computed_as_if_alone(name, shape):
@@ -96,7 +96,7 @@ def test_rows_are_computed_as_if_alone(name, shape):
                 assert ours.reshape(len(rows), -1)[k].tobytes() == one.tobytes()
 
 
-# spec: A4, N7
+# spec: N6, N7
 @pytest.mark.parametrize("name", TOGETHER)
 def test_empty_arrays_and_other_layouts(name):
     f = COMPILED[name]
@@ -115,7 +115,7 @@ def test_empty_arrays_and_other_layouts(name):
             assert close(ours, theirs)
 
 
-# spec: A4, N7
+# spec: N3, N7
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("name", SQUARE)
 def test_rows_and_columns_of_one_size(name, order):
@@ -128,7 +128,7 @@ def test_rows_and_columns_of_one_size(name, order):
             assert close(ours, theirs)
 
 
-# spec: A4
+# spec: N3
 @pytest.mark.parametrize("name", ["softmax", "where the largest is", "two reductions of one array"])
 def test_rows_of_nothing_raise_as_numpy_does(name):
     f, x, v = COMPILED[name], np.zeros((4, 0)), np.zeros(0)
@@ -139,7 +139,7 @@ def test_rows_of_nothing_raise_as_numpy_does(name):
     assert str(ours.value) == str(theirs.value)
 
 
-# spec: A4, G3
+# spec: N7
 def test_rows_go_together_where_it_pays():
     for name, (body, text) in (TOGETHER | APART).items():
         f = function(text, "xv", body)
@@ -147,7 +147,7 @@ def test_rows_go_together_where_it_pays():
         assert ("par.blocks" in f.inspect("fused")) == (name in TOGETHER), name
 
 
-# spec: A4
+# spec: N7
 def test_temporaries_have_the_size_of_a_block():
     f = COMPILED["softmax"]
     x = np.ones((64, 100_000))

@@ -90,7 +90,7 @@ def test_arrays_that_share_memory(name):
         np.testing.assert_array_equal(have, want)
 
 
-# spec: A4
+# spec: N3
 def test_bits_do_not_depend_on_threads():
     """One, two and seven threads give the same bits; so do float32 and layouts of other orders what NumPy gives."""
     f = function("None", NAMES, LOOP + SPLIT["stored, and read again"])

@@ -77,7 +77,7 @@ PROGRAM = textwrap.dedent(
 )
 
 
-# spec: N6
+# spec: N3
 def test_results_that_go_past_the_caches(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)

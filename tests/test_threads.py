@@ -29,7 +29,7 @@ def together(*jobs):
         return [future.result(SOON) for future in [pool.submit(run, job) for job in jobs]]
 
 
-# spec: N1, N11
+# spec: N1
 def test_threads_compile_and_call_one_function():
     f = jitted(["np.sin(x) * 2 + x"], "x")
     arrays = [np.linspace(0, 1, 100).astype(dtype) for dtype in ("f4", "f8", "i4", "i8")] * 2
@@ -422,7 +422,7 @@ print("fine")
 """
 
 
-# spec: N6
+# spec: N1
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is no choice")
 def test_workers_keep_out_of_the_callers_way_and_within_their_cores(tmp_path):
     program = tmp_path / "program.py"

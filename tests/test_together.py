@@ -66,7 +66,7 @@ def check(f, given, wanted):
         np.testing.assert_array_equal(ours, theirs)
 
 
-# spec: N6, N7
+# spec: N7
 @pytest.mark.parametrize("title", ONE_LOOP)
 def test_one_loop(title):
     body, count = ONE_LOOP[title]

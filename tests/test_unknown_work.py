@@ -29,7 +29,7 @@ def seconds_of_workers():
     return total
 
 
-# spec: N6
+# spec: N14
 @pytest.mark.parametrize("before", [0, 10], ids=["at once", "after short ones"])
 def test_few_long_iterations_are_shared(before):
     """Four iterations, each of seconds, use two threads, also if they were short the last times."""
@@ -45,7 +45,7 @@ def test_few_long_iterations_are_shared(before):
     np.testing.assert_array_equal(out, [(np.arange(x.size) % (t + 2)).sum() for t in range(4)])
 
 
-# spec: N6
+# spec: N14
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_sizes_change(threads):
     """Results do not depend on how long the same loop took before."""
@@ -59,7 +59,7 @@ def test_sizes_change(threads):
             np.testing.assert_array_equal(have, want)
 
 
-# spec: N6
+# spec: N12, N14
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("n", [3, 50_000])
 def test_the_first_exception_is_raised(threads, n):

@@ -58,7 +58,7 @@ def test_tuples_of_different_structure_are_different_specialisations():
     assert len(length.specializations) == 6
 
 
-# spec: N2
+# spec: N3
 def test_a_zero_dimensional_array_is_an_array():
     @weft.njit
     def f(a):
@@ -147,7 +147,7 @@ def stars(a, *rest, k=1):
     return a, rest, k
 
 
-# spec: N1
+# spec: N2
 @pytest.mark.parametrize(
     ("args", "kwargs"),
     [
@@ -167,7 +167,7 @@ def test_calls_bind_as_in_cpython(args, kwargs):
     same_call(defaults, *args, **kwargs)
 
 
-# spec: N1
+# spec: N2
 @pytest.mark.parametrize(
     ("args", "kwargs"), [((1,), {}), ((1, 2), {}), ((1, 2, 3.5), {"k": 9}), ((), {}), ((1,), {"rest": 2})]
 )

@@ -154,7 +154,7 @@ def test_functions_take_little_memory_and_give_it_back():
     assert max(more, more_left) <= 2000, f"cycles add {more} bytes, {more_left} when the functions are gone"
 
 
-# spec: N10
+# spec: N1
 def test_eight_threads_compile_at_once():
     functions = []
     for k in range(8):

@@ -205,7 +205,7 @@ def thrower(x):
     return x
 
 
-# spec: N12
+# spec: N2
 def test_exceptions_of_the_users_own_class_with_the_place():
     @weft.njit
     def f(x):
@@ -222,7 +222,7 @@ def test_exceptions_of_the_users_own_class_with_the_place():
     assert type(caught.value) is Failure
 
 
-# spec: N12
+# spec: N2
 @pytest.mark.parametrize(
     "cls",
     [

@@ -48,7 +48,6 @@ def test_programs_are_aliases():
     assert program.SyclProgram is weft.program.Program and program.SyclKernel is weft.program.Kernel
 
 
-# spec: T1
 def test_modules_are_the_modules_themselves():
     assert dpt is dpctl.tensor is weft.tensor
     assert importlib.import_module("weft.compat.dpctl.tensor") is weft.tensor

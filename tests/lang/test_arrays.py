@@ -69,7 +69,7 @@ def test_results_outlive_the_function_that_made_them():
         np.testing.assert_array_equal(x, np.arange(1000.0) + 1.0)
 
 
-# spec: N6
+# spec: D8
 def test_a_result_too_big_to_be_counted_in_bytes_is_refused(device):
     """Views of one element may have any size; what would be allocated for them is checked."""
 

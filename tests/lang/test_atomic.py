@@ -24,7 +24,7 @@ def updates(name):
     return f
 
 
-# spec: N6
+# spec: K3
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_as_in_python(name, dtype):
@@ -41,7 +41,7 @@ def test_as_in_python(name, dtype):
     assert old_got.tobytes() == old_wanted.tobytes()
 
 
-# spec: N6
+# spec: K3
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compare_and_swap(dtype):
     def f(a):
@@ -55,7 +55,7 @@ def test_compare_and_swap(dtype):
     assert got.tolist() == wanted.tolist() == [5, 7, 5, 5]
 
 
-# spec: N6
+# spec: K3
 def test_bits_of_floats_are_compared():
     def f(a):
         return atomic.cas(a, 0, 0.0, 1.0), atomic.cas(a, 1, np.nan, 2.0)
@@ -67,7 +67,7 @@ def test_bits_of_floats_are_compared():
     assert np.signbit(got[0]) and got[1] == 2.0
 
 
-# spec: N6
+# spec: K3, N14
 @pytest.mark.parametrize("dtype", ["i4", "u8", "f4", "f8"])
 def test_in_a_prange(dtype):
     @weft.njit
@@ -86,7 +86,7 @@ def test_in_a_prange(dtype):
         assert (last[:, 1] == 0).all()
 
 
-# spec: N6
+# spec: K3
 def test_places_in_any_order():
     @weft.njit
     def chosen(x, out):
@@ -105,7 +105,7 @@ def test_places_in_any_order():
         assert (np.sort(out[:n]) == np.sort(x[x > 0])).all() and (out[n:] == 0).all()
 
 
-# spec: N6
+# spec: K3
 def test_strided_and_views():
     @weft.njit
     def f(a, k):
@@ -120,7 +120,7 @@ def test_strided_and_views():
         assert memory[36] == 2000 and memory.sum() == 2000
 
 
-# spec: N6, G2
+# spec: K3, G2
 def test_what_is_refused():
     def one(a, v):
         return atomic.add(a, 0, v)

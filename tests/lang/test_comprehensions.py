@@ -43,7 +43,7 @@ def made(text):
     return function("r", ["x", "k"], f"n = len(x)\ntotal = 0\nr = {text}")
 
 
-# spec: N2, N6
+# spec: N2
 @pytest.mark.parametrize("name", [*AT_ONCE, *IN_ORDER])
 def test_comprehensions_are_cpythons(name):
     f = made((AT_ONCE | IN_ORDER)[name])
@@ -65,7 +65,7 @@ def test_comprehensions_are_cpythons(name):
     assert ("list.room" in f.inspect("fused")) == (name in AT_ONCE)
 
 
-# spec: N2, N6
+# spec: N2
 def test_the_first_turn_that_raises_is_the_one():
     f = function("r", ["k"], "r = [10.0 // (int(j) - 5) if j < 900 else np.zeros(3)[j] for j in k]")
     k = np.arange(6, 3000)
@@ -110,7 +110,7 @@ def test_turns_that_need_each_other(name):
             assert all(np.array_equal(a, b) for a, b in pairs), (n, ours, theirs)
 
 
-# spec: N2, N6
+# spec: N2
 def test_a_loop_that_appends_is_one_too():
     @weft.njit
     def squares(x):
@@ -126,7 +126,7 @@ def test_a_loop_that_appends_is_one_too():
     assert "list.room" in squares.inspect("fused")
 
 
-# spec: N2, N6
+# spec: N2
 def test_items_are_set_in_vectors():
     """The address of the items is found once, not in every turn; and anew once the list has grown."""
 

@@ -208,7 +208,7 @@ def looked_up(**numbers):
     return space["looked_up"], weft.njit(space["looked_up"], source=source)
 
 
-# spec: N2 N10
+# spec: N2, N10
 @pytest.mark.parametrize("op", ["//", "%", ">>"])
 @pytest.mark.parametrize("by", [(1, 2), (1, 9), (2, 5), (3, 70)])
 @pytest.mark.parametrize("of", [(-9, 3), (-9, -2), (0, 30), (5, 39), (-40, 40)])

@@ -22,7 +22,7 @@ def check(have, want):
         np.testing.assert_array_equal(a, b)
 
 
-# spec: N5
+# spec: N2
 @pytest.mark.parametrize(
     "given, named",
     [
@@ -43,7 +43,7 @@ def test_any_of_them_may_be_left_out(given, named):
     check(compiled(X, *given, **named), scaled(X, *given, **named))
 
 
-# spec: N5
+# spec: N2
 def test_code_for_a_default_knows_its_value():
     compiled = weft.njit(scaled)
     compiled(X)
@@ -55,7 +55,7 @@ def test_code_for_a_default_knows_its_value():
     assert "scf.if" in compiled.inspect("ntensor")
 
 
-# spec: N5
+# spec: N2
 def test_code_that_takes_them_at_run_time_serves_all_calls():
     compiled = weft.njit(scaled)
     compiled(X, 2, 1.0, True)
@@ -69,7 +69,7 @@ def test_code_that_takes_them_at_run_time_serves_all_calls():
     assert eager(3.0) == 6.0 and len(eager.specializations) == 1
 
 
-# spec: N5
+# spec: N2
 @pytest.mark.parametrize("default", [0, -1, 1, 0.0, -0.0, float("nan"), float("inf"), True, False, 2**63 - 1, -(2**63)])
 def test_defaults_come_back_as_they_are(default):
     def f(a=default, *, b=default):
@@ -80,7 +80,7 @@ def test_defaults_come_back_as_they_are(default):
     assert [repr(v) for v in have] == [repr(default)] * 2
 
 
-# spec: N5
+# spec: N2
 @pytest.mark.parametrize("k", [0, 5, -5, 2**63 - 1])
 def test_what_a_default_raises_is_raised_by_the_call(k):
     def divided(x, by=k):
@@ -106,7 +106,7 @@ def test_what_a_default_raises_is_raised_by_the_call(k):
                 assert weft.njit(function)(argument) == want
 
 
-# spec: N5
+# spec: N2
 def test_an_int_that_no_code_can_hold():
     @weft.njit
     def f(x, k=2**70):

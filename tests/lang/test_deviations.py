@@ -331,7 +331,7 @@ def test_v20_what_may_be_read_only():
     assert np.array_equal(store(frozen.copy()), [5, 1])
 
 
-# spec: N6
+# spec: N14
 def test_v21_sums_of_a_prange():
     @weft.njit
     def total(x):
@@ -495,7 +495,7 @@ def test_v27_generators_inside_iterators():
     assert one_by_one([1, 2, 3]) == one_by_one.py_func([1, 2, 3]) == [0, 1, -1, 2, -2, 3, -3]
 
 
-# spec: N6
+# spec: N3
 def test_v28_running_sums():
     x = np.random.default_rng(2).random(3 * 4096)
 

@@ -32,7 +32,7 @@ def in_a_branch(x, n, other):
     return y + 1.0, x[:n] + x[:n]
 
 
-# spec: N7
+# spec: N6
 def test_slices_of_one_length_are_one_loop():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(9, 5)), rng.normal(size=(9, 5))
@@ -46,7 +46,7 @@ def test_slices_of_one_length_are_one_loop():
     assert "nt.expand" not in fused and "nt.refine" not in fused and "nt.alloc" not in fused
 
 
-# spec: N7
+# spec: N6
 @pytest.mark.parametrize("n", [0, 1, 3, 7, 8, 20, -2, -8, -20])
 def test_any_length(n):
     x = np.arange(8.0)
@@ -61,7 +61,7 @@ def test_any_length(n):
         np.testing.assert_array_equal(got, want)
 
 
-# spec: N7
+# spec: N6
 @pytest.mark.parametrize("n, m", [(3, 3), (1, 3), (3, 1), (0, 1), (2, 3), (4, 0)])
 def test_lengths_that_happen_to_be_equal(n, m):
     x, y = np.arange(8.0), np.arange(8.0) * 10
@@ -75,7 +75,7 @@ def test_lengths_that_happen_to_be_equal(n, m):
     np.testing.assert_array_equal(differ(x, y, n, m), wanted)
 
 
-# spec: N7
+# spec: N6
 @pytest.mark.parametrize("other", [False, True])
 @pytest.mark.parametrize("n", [0, 2, 5, 9])
 def test_sizes_of_branches_stay_apart(n, other):
@@ -98,7 +98,7 @@ def unequal(a, b, n):
     return total
 
 
-# spec: N7
+# spec: N6
 def test_products_of_vectors_of_one_size_are_not_checked():
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 9, (4, 5)).astype(float), rng.integers(0, 9, (5, 3)).astype(float)
@@ -122,7 +122,7 @@ def divided(x, mask):
     return out
 
 
-# spec: N7
+# spec: N6
 def test_one_element_is_repeated_beside_sizes_that_are_known():
     compiled = weft.njit(repeated)
     for x in (np.array([7], np.uint64), np.array([5, 6, 7], np.uint64)[1::2]):

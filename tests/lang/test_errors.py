@@ -118,7 +118,7 @@ def test_python_ints_that_leave_64_bits_raise():
     assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "add"
 
 
-# spec: N1
+# spec: N3
 def test_shapes_that_do_not_broadcast_raise_as_numpy_does():
     for x, y in ((np.zeros(3), np.zeros(4)), (np.zeros((2, 3)), np.zeros((3, 2)))):
         with pytest.raises(ValueError) as ours:
@@ -141,7 +141,7 @@ def test_a_failed_call_leaves_the_function_usable():
     assert weft._core.at_work() == 0
 
 
-# spec: N1
+# spec: G2
 def test_keyword_star_parameters_are_refused():
     with pytest.raises(weft.UnsupportedError, match="name each parameter"):
 

@@ -25,7 +25,7 @@ def total(x):
     return s
 
 
-# spec: N12
+# spec: N1
 def test_nothing_is_rounded_once_unless_allowed():
     assert weft.njit(product_and_sum)(NEAR, NEAR, LESS) == 0.0
     assert weft.njit(fastmath={"reassoc", "nnan"})(product_and_sum)(NEAR, NEAR, LESS) == 0.0
@@ -34,7 +34,7 @@ def test_nothing_is_rounded_once_unless_allowed():
         assert got == (2.0**-60 if has_fma() else 0.0)
 
 
-# spec: N12
+# spec: N1
 def test_sums_in_another_order_are_vectors():
     x = np.random.default_rng(0).random(10_001)
     exact, fast = weft.njit(total), weft.njit(fastmath={"reassoc"})(total)
@@ -44,7 +44,7 @@ def test_sums_in_another_order_are_vectors():
     assert "fast = reassoc\n" in fast.inspect("loops") and "fast" not in exact.inspect("loops")
 
 
-# spec: N12
+# spec: N1
 def test_it_holds_for_what_is_called():
     inner = weft.njit(product_and_sum)
 
@@ -56,7 +56,7 @@ def test_it_holds_for_what_is_called():
     assert inner(NEAR, NEAR, LESS) == 0.0
 
 
-# spec: N12
+# spec: N1
 def test_infinity_to_begin_with():
     @weft.njit(fastmath=True)
     def least(x):
@@ -70,7 +70,7 @@ def test_infinity_to_begin_with():
     assert least(x) == x.min() and least(x[:0]) == np.inf
 
 
-# spec: N12
+# spec: N1
 @pytest.mark.parametrize("name", ["reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn"])
 def test_each_alone(name):
     @weft.njit(fastmath={name})
@@ -82,7 +82,7 @@ def test_each_alone(name):
     assert f"fast = {name}\n" in f.inspect("loops")
 
 
-# spec: N1, N12
+# spec: N1
 def test_what_is_not_known():
     with pytest.raises(ValueError, match="fastmath has no 'speed': it is True, False, or some of reassoc, nnan"):
         weft.njit(fastmath={"speed", "nnan"})
@@ -92,7 +92,7 @@ def test_what_is_not_known():
         weft.njit(fastmath=3)
 
 
-# spec: N12
+# spec: N1
 def test_kernels_too(device):
     @weft.kernel(fastmath=True)
     def scale(x, y):

@@ -193,7 +193,7 @@ def depth(n):
     return 0 if n == 0 else 1 + depth(n - 1)
 
 
-# spec: N2
+# spec: N10
 def test_endless_recursion_is_a_recursion_error():
     assert depth(500) == 500
     with pytest.raises(RecursionError):

@@ -498,7 +498,7 @@ def item_of_nothing(i):
     return [][i]
 
 
-# spec: N2 N7
+# spec: N2, N7
 @pytest.mark.parametrize(
     "function",
     [
@@ -570,7 +570,7 @@ def fills(a, x):
     return len(a)
 
 
-# spec: N2 A1
+# spec: N2, A1
 @pytest.mark.parametrize(
     ("function", "args"),
     [
@@ -635,7 +635,7 @@ def mixed_arrays(n):
     return a
 
 
-# spec: N8
+# spec: N2, G2
 def test_items_of_several_types_are_refused():
     with pytest.raises(weft.errors.TypingError, match="a list holds"):
         weft.njit(mixed_arrays)(1)
@@ -654,7 +654,7 @@ def beside_arrays(n):
     return picked, a, b, c, a == [1.5, 1.0, 7.5, 2.5], np.array([n, 2]), np.array([[1.5], [n]]), np.array([a, b])
 
 
-# spec: N2 N5
+# spec: N2
 def test_lists_beside_arrays():
     check(beside_arrays, 1)
 
@@ -674,7 +674,7 @@ def busy(n, x):
     return arrays, nested, arrays[0]
 
 
-# spec: D5
+# spec: N10
 def test_nothing_leaks():
     compiled = weft.njit(busy)
     x = np.ones(8)

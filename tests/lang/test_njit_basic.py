@@ -26,7 +26,7 @@ def test_an_expression_over_arrays():
     same_as_plain(wave, x, y)
 
 
-# spec: N1
+# spec: N3
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes_promote_as_numpy_promotes(dtype):
     x = (RNG.normal(size=17) * 5).astype(dtype)
@@ -38,7 +38,7 @@ def test_dtypes_promote_as_numpy_promotes(dtype):
         same_as_plain(line, other(1), x, y)
 
 
-# spec: N1
+# spec: N3
 @pytest.mark.parametrize(
     "arguments", [(1, 2, 3), (1.5, 2, 3), (True, 2, 3), (np.float32(1.5), 2, 3), (np.int32(7), 2.0, 1)]
 )
@@ -55,7 +55,7 @@ def test_any_layout_and_stride():
         same_as_plain(line, 2.0, x, x)
 
 
-# spec: N6
+# spec: N3
 def test_broadcasting():
     row, column = RNG.normal(size=(1, 5)), RNG.normal(size=(4, 1))
     same_as_plain(line, 2.0, row, column)
@@ -63,7 +63,7 @@ def test_broadcasting():
     same_as_plain(wave, np.float64(1.0), column)
 
 
-# spec: N1
+# spec: N3
 def test_empty_and_zero_dimensional_arrays():
     same_as_plain(wave, np.zeros(0), np.zeros(0))
     same_as_plain(wave, np.zeros((3, 0)), np.zeros((1, 1)))
@@ -77,7 +77,7 @@ def test_results_are_ordinary_arrays():
     assert z.base is None and z.flags.owndata and z.flags.writeable and z.flags.c_contiguous
 
 
-# spec: N1
+# spec: N10
 def test_an_argument_returned_is_the_same_object():
     @weft.njit
     def pass_through(x, y):
@@ -89,7 +89,7 @@ def test_an_argument_returned_is_the_same_object():
     same(second, x + 1.0)
 
 
-# spec: N1
+# spec: N2
 def test_results_may_be_tuples_and_none():
     @weft.njit
     def both(x):
@@ -104,7 +104,7 @@ def test_results_may_be_tuples_and_none():
     same_as_plain(nothing, 5)
 
 
-# spec: N1
+# spec: N10
 def test_the_same_fresh_array_returned_twice_is_one_object():
     @weft.njit
     def twice(x):
@@ -116,7 +116,7 @@ def test_the_same_fresh_array_returned_twice_is_one_object():
     same(a, np.arange(3.0) + 1.0)
 
 
-# spec: N1
+# spec: N2
 def test_keywords_and_defaults_bind_as_in_python():
     @weft.njit
     def f(x, y=2.0, *, z=3):
@@ -216,7 +216,7 @@ def test_every_stage_can_be_inspected():
         f.inspect("py", 5)
 
 
-# spec: A4
+# spec: N7
 def test_an_expression_is_one_loop():
     x = np.ones(1000)
     wave(x, x)
@@ -262,7 +262,7 @@ def test_jitted_functions_are_pickled_by_name_as_functions_are():
         assert copy.deepcopy(f) is f
 
 
-# spec: N2
+# spec: N10
 def test_functions_that_nobody_holds_are_collected():
     import gc
     import weakref

@@ -104,7 +104,7 @@ def test_vectors_of_one_array_in_a_loop(name, size):
             np.testing.assert_array_equal(have, want)
 
 
-# spec: N7, A4
+# spec: N7
 @pytest.mark.usefixtures("threads_kept")
 @pytest.mark.parametrize("size", [16_384, 16_386, 100_000])
 @pytest.mark.parametrize("shift", [-3, -1, 1, 2, 300])

@@ -34,7 +34,7 @@ def test_a_function_that_weft_does_not_have():
 
 # spec: N4
 def test_numpy_dot_by_rank():
-    """The example of the seed: `numpy.dot`, written out, decided by the ranks of its arguments."""
+    """The example of the slides: `numpy.dot`, written out, decided by the ranks of its arguments."""
 
     @weft.overload(np.dot)
     def dot(a, b):

@@ -182,7 +182,7 @@ LEGAL = {
 }
 
 
-# spec: A4, N6
+# spec: N14
 @pytest.mark.parametrize("title", LEGAL)
 def test_legal(title):
     f = function(title, LEGAL[title])
@@ -320,7 +320,7 @@ RACY = {
 }
 
 
-# spec: N6, G2
+# spec: N14, G2
 @pytest.mark.parametrize("title", RACY)
 def test_racy(title):
     body, lines = RACY[title]
@@ -344,7 +344,7 @@ def blocks_sum(values):
     return total
 
 
-# spec: N6
+# spec: N14
 @pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 5000, 1_100_000])
 def test_sums_have_one_order(n):
     @weft.njit
@@ -361,7 +361,7 @@ def test_sums_have_one_order(n):
         assert float(f(x)).hex() == float(expected).hex()
 
 
-# spec: N6
+# spec: N14
 def test_dtypes_of_reductions():
     @weft.njit
     def total(x):
@@ -388,7 +388,7 @@ def test_dtypes_of_reductions():
         assert bits(greatest(x)) == bits(max(x))
 
 
-# spec: N5
+# spec: N12, N14
 def test_the_lowest_iteration_raises():
     @weft.njit
     def f(x, y):
@@ -407,7 +407,7 @@ def test_the_lowest_iteration_raises():
             assert raised.value.args == ("at", 777)
 
 
-# spec: N5
+# spec: N12, N14
 def test_exceptions_are_caught_around_and_inside():
     @weft.njit
     def around(x, y):
@@ -435,7 +435,7 @@ def test_exceptions_are_caught_around_and_inside():
         assert (y == np.where(x == 0, -1.0, 1.0)).all()
 
 
-# spec: N6, N7
+# spec: N14, N7
 def test_arrays_that_overlap_run_in_order():
     @weft.njit
     def f(x, y):
@@ -452,7 +452,7 @@ def test_arrays_that_overlap_run_in_order():
         assert (memory[:-1] == 1).all()
 
 
-# spec: N6
+# spec: N14, N10
 def test_temporaries_are_given_back():
     @weft.njit
     def f(a):
@@ -469,7 +469,7 @@ def test_temporaries_are_given_back():
         assert f(a) == 20_000 * 30
 
 
-# spec: N5, N6
+# spec: N12, N10
 def test_calls_from_threads_that_raise_beside_temporaries():
     @weft.njit
     def f(a, bad):
@@ -500,7 +500,7 @@ def test_calls_from_threads_that_raise_beside_temporaries():
     assert len(outcomes) == 60 and set(outcomes) == {((2000,), 3000 * 50 * 6.0)}
 
 
-# spec: N6
+# spec: N14
 def test_a_variable_step():
     @weft.njit
     def f(y, lo, hi, step):
@@ -522,7 +522,7 @@ def test_a_variable_step():
         np.testing.assert_array_equal(upwards(np.zeros(5), 1, 5, step), upwards.py_func(np.zeros(5), 1, 5, step))
 
 
-# spec: N6
+# spec: N14
 def test_best_of_all_with_nans_and_ties():
     @weft.njit
     def least(x):
@@ -549,14 +549,14 @@ def test_best_of_all_with_nans_and_ties():
                 assert bits(f(x)) == bits(expected)
 
 
-# spec: N6
+# spec: N14
 def test_what_a_reduction_declares():
     assert gcd(12, 18) == 6 and largest(1.0, 2.0) == 2.0
     with pytest.raises(TypeError, match="identity"):
         weft.reduction(identity="none")
 
 
-# spec: A4
+# spec: N14
 def test_in_plain_python_it_is_range():
     assert prange(3) == range(3)
     assert prange(1, 9, 2) == range(1, 9, 2)
@@ -565,7 +565,7 @@ def test_in_plain_python_it_is_range():
         prange()
 
 
-# spec: A4
+# spec: N14
 def test_numbas_name():
     # What Numba calls so is a class of this name and module; Numba itself need not be there.
     numbas = type("prange", (), {"__new__": lambda cls, *bounds: range(*bounds), "__module__": "numba.misc.special"})
@@ -581,7 +581,7 @@ def test_numbas_name():
     assert f(x) == blocks_sum(x.tolist())
 
 
-# spec: A4
+# spec: N14
 def test_threads_are_set():
     weft.set_num_threads(3)
     assert weft.get_num_threads() == 3 == weft.config.num_threads

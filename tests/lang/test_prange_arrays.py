@@ -44,7 +44,7 @@ def in_groups(n, updates, update, array, neutral):
         array += part
 
 
-# spec: N6
+# spec: N14
 @pytest.mark.parametrize("n", [0, 1, 300, 5000, 100_000])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_labels_have_one_order(n, dtype):
@@ -64,7 +64,7 @@ def test_labels_have_one_order(n, dtype):
         assert got.tobytes() == expected.tobytes()
 
 
-# spec: N6
+# spec: N14
 @pytest.mark.parametrize("layout", ["C", "F", "strided"])
 def test_rows_have_one_order(layout):
     some = np.random.default_rng(4)
@@ -89,7 +89,7 @@ def test_rows_have_one_order(layout):
         assert got.tobytes() == expected.tobytes()
 
 
-# spec: N6, N7
+# spec: N14, N7
 def test_an_array_that_overlaps_is_updated_in_order():
     @weft.njit
     def f(h, x):
@@ -106,7 +106,7 @@ def test_an_array_that_overlaps_is_updated_in_order():
         assert memory.tobytes() == expected.tobytes()
 
 
-# spec: N6
+# spec: N14
 def test_large_arrays_are_updated_themselves():
     n = 3_000_000
     labels = np.random.default_rng(2).integers(0, n, 1000)
@@ -116,7 +116,7 @@ def test_large_arrays_are_updated_themselves():
     assert h.tobytes() == expected.tobytes()
 
 
-# spec: N6
+# spec: N14
 @pytest.mark.parametrize("dtype", list("bBhHiIlLefdFD"))
 def test_dtypes(dtype):
     labels = np.random.default_rng(3).integers(0, 9, 4000)
@@ -132,7 +132,7 @@ def test_dtypes(dtype):
         assert got.tobytes() == expected.tobytes()
 
 
-# spec: N6
+# spec: N14
 def test_signed_zeros_nans_and_infinities_stay():
     labels = np.arange(4000) % 2
     weights = np.full(4000, -0.0)
@@ -144,7 +144,7 @@ def test_signed_zeros_nans_and_infinities_stay():
         assert got[2:].tobytes() == np.array([0.0, np.nan, np.inf]).tobytes()
 
 
-# spec: N5, N6
+# spec: N10, N12
 def test_indices_are_checked():
     labels = np.zeros(10_000, dtype=int)
     labels[[5000, 9000]] = 100, -21
@@ -154,7 +154,7 @@ def test_indices_are_checked():
             weighted(np.zeros(20), labels, np.zeros(10_000))
 
 
-# spec: N5
+# spec: N12, N14
 def test_shapes_must_fit():
     with pytest.raises(ValueError, match="broadcast"):
         summed(np.zeros(3), np.zeros((1000, 4)))

@@ -32,7 +32,7 @@ def scatter_part(y, p, x):
         v[p[i]] = x[i]
 
 
-# spec: N6
+# spec: N14
 def test_what_does_not_meet_is_as_before():
     p, x = np.random.default_rng(1).permutation(5000), np.arange(5000.0)
     q = np.arange(5000) % 7
@@ -45,7 +45,7 @@ def test_what_does_not_meet_is_as_before():
             assert got.tobytes() == wanted.tobytes()
 
 
-# spec: N6
+# spec: N14
 def test_both_iterations_are_named():
     p = np.random.default_rng(1).permutation(5000)
     p[700] = p[3100]
@@ -62,7 +62,7 @@ def test_both_iterations_are_named():
     weft.njit(scatter)(np.zeros(5000), p, np.zeros(5000))
 
 
-# spec: N6
+# spec: N14
 def test_parts_too():
     p, q = np.arange(300), np.zeros(300, dtype=int)
     p[20] = 21

@@ -8,7 +8,7 @@ import numpy as np
 import weft
 
 
-# spec: N1
+# spec: N6
 @pytest.mark.parametrize("sizes", list(itertools.product([1, 2, 3], repeat=3)))
 def test_any_sizes_through_one_function(sizes):
     """Patterns of equal sizes are compiled for; what fits none of them goes through code for any."""
@@ -90,7 +90,7 @@ def test_what_is_read_repeatedly_and_written_over():
         np.testing.assert_array_equal(ours, theirs)
 
 
-# spec: N2
+# spec: N3
 def test_assigning_a_shape():
     def f(n, m):
         a = np.zeros((n, m))

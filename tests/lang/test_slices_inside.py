@@ -55,7 +55,7 @@ def compiled(f):
     return len(f.specializations)
 
 
-# spec: N7
+# spec: N6
 def test_a_stencil_with_written_ends_is_few_loops():
     f = weft.njit(diffuse.py_func)
     both(f, *stencil(14, 13, 10, 9))
@@ -68,7 +68,7 @@ def test_a_stencil_with_written_ends_is_few_loops():
     assert "arith.min" not in f.inspect("ntensor")
 
 
-# spec: N3 N7
+# spec: N3
 @pytest.mark.parametrize("order", list(itertools.permutations([(14, 13), (13, 13), (30, 40), (3, 3)], 3)))
 def test_a_stencil_whose_ends_are_cut_off_raises_as_numpy_does(order):
     f = weft.njit(diffuse.py_func)

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=1000)
 
 
-# spec: N1, N6
+# spec: N10
 @pytest.mark.parametrize("size", SIZES)
 def test_rows_that_are_gathered(size):
     def f(rows, columns, values, x):
@@ -29,7 +29,7 @@ def test_rows_that_are_gathered(size):
     same(weft.njit(f)(rows, columns, values, x), f(rows, columns, values, x))
 
 
-# spec: N1, N6
+# spec: N10
 def test_several_at_once_do_not_share_memory():
     def f(x, sizes):
         total = 0.0
@@ -47,7 +47,7 @@ def test_several_at_once_do_not_share_memory():
     same(weft.njit(f)(X, sizes), f(X, sizes))
 
 
-# spec: N1, N7
+# spec: N10
 def test_what_outlives_a_turn():
     def f(x, n):
         last = x[:n] * 1
@@ -66,7 +66,7 @@ def test_what_outlives_a_turn():
             same(got, wanted)
 
 
-# spec: N1
+# spec: N10
 def test_a_turn_left_early():
     def f(x, sizes, wrong):
         found = 0.0
@@ -88,7 +88,7 @@ def test_a_turn_left_early():
         same(got[1], wanted[1])
 
 
-# spec: N1, N12
+# spec: N10, N14
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_in_a_parallel_loop(threads, threads_kept):
     weft.set_num_threads(threads)

@@ -75,7 +75,7 @@ ONE = "def f(a, i):\n    return a[i]\n"
 TWO = "def f(a, i, j):\n    return a[i, j]\n"
 
 
-# spec: N6
+# spec: N3
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_element_is_a_numpy_scalar(dtype):
     a = (RNG.normal(size=7) * 5).astype(dtype)
@@ -84,7 +84,7 @@ def test_an_element_is_a_numpy_scalar(dtype):
     check(TWO, a[:6].reshape(2, 3), 1, -2)
 
 
-# spec: N6
+# spec: N3, N10
 def test_an_index_out_of_bounds_raises_numpys_words():
     a = np.arange(6.0)
     for i in (6, -7, 2**40, -(2**40)):
@@ -95,7 +95,7 @@ def test_an_index_out_of_bounds_raises_numpys_words():
     check(TWO, a, 0, 0)
 
 
-# spec: N6
+# spec: N3, N6
 def test_elements_of_any_layout():
     grid = RNG.normal(size=(6, 8))
     for x in (grid, grid.T, grid[::2, 1::3], grid[::-1, ::-1], np.asfortranarray(grid), grid[:, :1], grid[:1]):
@@ -106,7 +106,7 @@ def test_elements_of_any_layout():
 STORE = "def f(a, i, v):\n    a[i] = v\n"
 
 
-# spec: N6
+# spec: N3
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_store_casts_as_numpy_does(dtype):
     a = np.ones(3, dtype)
@@ -135,7 +135,7 @@ SLICES = [
 ]  # fmt: skip
 
 
-# spec: N6
+# spec: N3
 @pytest.mark.parametrize("size", [0, 1, 2, 7])
 def test_slices_with_constants(size):
     a = np.arange(float(size))
@@ -143,7 +143,7 @@ def test_slices_with_constants(size):
         check(f"def f(a):\n    return a[{s}]\n", a)
 
 
-# spec: N6
+# spec: N3
 def test_slices_with_run_time_values():
     a = np.arange(7)
     both = "def f(a, i, j):\n    return a[i:j]\n"
@@ -167,7 +167,7 @@ VIEWS = [
 ]  # fmt: skip
 
 
-# spec: N6
+# spec: N3, N6
 @pytest.mark.parametrize("index", VIEWS)
 def test_views_of_two_dimensions(index):
     grid = np.arange(20.0).reshape(4, 5)
@@ -175,7 +175,7 @@ def test_views_of_two_dimensions(index):
         check(f"def f(a):\n    return a[{index}]\n", a)
 
 
-# spec: N6
+# spec: N3, N6
 def test_views_of_other_ranks():
     check("def f(a):\n    return a[()]\n", np.array(5.0))
     check("def f(a):\n    return a[...]\n", np.array(5.0))
@@ -198,7 +198,7 @@ def test_views_of_other_ranks():
         check(f"def f(a):\n    return a[{index}]\n", cube.T)
 
 
-# spec: N6
+# spec: N3, N6
 def test_what_is_computed_from_views():
     a, grid = RNG.normal(size=9), RNG.normal(size=(6, 7))
     check("def f(a):\n    return a[1:] - a[:-1]\n", a)
@@ -227,7 +227,7 @@ ASSIGNED = [
 ]  # fmt: skip
 
 
-# spec: N6
+# spec: N3
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.float32])
 def test_assignment_to_views(dtype):
     a, b = np.arange(6).astype(dtype), RNG.normal(size=6) * 9
@@ -235,7 +235,7 @@ def test_assignment_to_views(dtype):
         check(f"def f(a, b):\n    a[{index}] = {value}\n", a, b)
 
 
-# spec: N6
+# spec: N3
 def test_assignment_in_two_dimensions():
     grid = np.arange(20.0).reshape(4, 5)
     for index, value in (
@@ -251,7 +251,7 @@ def test_assignment_in_two_dimensions():
     check("def f(a):\n    a[...] = a.T\n", np.arange(25.0).reshape(5, 5))
 
 
-# spec: N6
+# spec: N3, N7
 def test_arguments_that_share_memory():
     shift = jit("def f(a, b):\n    a[:] = b\n", "f")
     for ours, theirs in ((np.arange(9), np.arange(9)), (np.arange(9.0), np.arange(9.0))):
@@ -266,7 +266,7 @@ def test_arguments_that_share_memory():
         same(ours, theirs)
 
 
-# spec: N6
+# spec: N3
 @pytest.mark.parametrize("op", ["+", "-", "*", "/", "//", "%", "**", "&", "|", "<<"])
 def test_augmented_assignment_writes_into_the_array(op):
     for a in (np.arange(1, 6), np.arange(1, 6, dtype=np.int32), np.arange(1.0, 6), np.arange(1, 6, dtype=np.float32)):
@@ -277,7 +277,7 @@ def test_augmented_assignment_writes_into_the_array(op):
     check(f"def f(a):\n    a[1, 1:] {op}= a[0, 1:]\n", np.arange(1, 7).reshape(2, 3))
 
 
-# spec: N6
+# spec: N3
 def test_augmented_assignment_does_not_grow_the_array():
     source = "def f(a, v):\n    a += v\n"
     check(source, np.arange(3.0), np.ones((2, 3)))
@@ -286,7 +286,7 @@ def test_augmented_assignment_does_not_grow_the_array():
     check("def f(a, n):\n    b = a[:n]\n    b += a\n", np.arange(3.0), 1)
 
 
-# spec: N6
+# spec: N3
 def test_read_only_arrays_are_not_written():
     a = np.arange(5.0)
     a.flags.writeable = False
@@ -298,7 +298,7 @@ def test_read_only_arrays_are_not_written():
     assert not view.flags.writeable and view.base is a
 
 
-# spec: N6
+# spec: N3
 def test_loops_over_elements():
     total = "def f(a):\n    s = 0.0\n    for i in range(len(a)):\n        s += a[i]\n    return s\n"
     check(total, RNG.normal(size=100))
@@ -315,7 +315,7 @@ def test_loops_over_elements():
     check("def f(a, n):\n    for i in range(n):\n        a[i] = i\n", np.zeros(4), 6)
 
 
-# spec: N6
+# spec: N3
 def test_a_view_names_the_same_elements():
     check("def f(a):\n    b = a[1:]\n    b[0] = 9\n    return a[1]\n", np.arange(4.0))
     check("def f(a):\n    b = a[::2]\n    c = b + 1\n    b[:] = 0\n    return a + 0, c\n", np.arange(6.0))

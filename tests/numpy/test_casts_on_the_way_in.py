@@ -72,7 +72,7 @@ def outcome(f, x, v):
         return error
 
 
-# spec: N1 N3
+# spec: N3
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_as_numpy_puts_them(way):
     compiled = weft.njit(way)

@@ -20,13 +20,13 @@ NEW = [
 ]  # fmt: skip
 
 
-# spec: N6
+# spec: N3
 def test_new_arrays():
     for expression in NEW:
         check(f"def f():\n    return {expression}\n")
 
 
-# spec: N6
+# spec: N3
 def test_new_arrays_of_run_time_sizes():
     for expression, arguments in (
         ("np.zeros(a) + 1", (3,)), ("np.zeros((a, b))", (2, 3)), ("np.arange(a)", (4,)), ("np.arange(a)", (4.5,)),
@@ -53,13 +53,13 @@ SHAPES = [
 ]  # fmt: skip
 
 
-# spec: N6
+# spec: N3
 @pytest.mark.parametrize("expression", SHAPES)
 def test_other_shapes_and_dtypes(expression):
     check(f"def f(a):\n    return {expression}\n", np.arange(12.0).reshape(3, 4))
 
 
-# spec: N6
+# spec: N3
 def test_what_is_made_inside_is_used_inside():
     check("def f(n):\n    a = np.zeros(n)\n    for i in range(n):\n        a[i] = i * i\n    return a\n", 5)
     check(

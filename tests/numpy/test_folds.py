@@ -19,7 +19,7 @@ SHAPES = {
 AXES = {1: [None, 0], 2: [None, 0, -1, (0, 1)], 3: [None, 0, 1, 2, (0, 1), (1, 2), (0, 2)]}
 
 
-# spec: A4, N7
+# spec: N3, N7
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("fold, code", [("sum", "d"), ("sum", "D"), ("mean", "f"), ("max", "i"), ("prod", "d")])
 def test_the_bits_are_those_of_the_stored_array(fold, code, rank):
@@ -106,7 +106,7 @@ def rows(a, b):
     return out
 
 
-# spec: A4
+# spec: N14
 def test_inside_a_parallel_loop():
     a, b = np.random.default_rng(0).normal(size=(40, 3000)), np.linspace(0, 1, 3000)
     got = [None] * 3
@@ -122,7 +122,7 @@ def of_all(x):
     return np.sum(x[:, None, None] * x[None, :, None] * x[None, None, :])
 
 
-# spec: G2
+# spec: N3, G2
 def test_more_elements_than_can_be_counted():
     assert of_all(np.arange(4.0)) == of_all.py_func(np.arange(4.0))
     with pytest.raises(ValueError, match="array is too big"):

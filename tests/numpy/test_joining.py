@@ -87,7 +87,7 @@ def test_histogram_of_values_on_the_edges():
         check(f"def f(a):\n    return np.histogram(a, {bins})\n", a)
 
 
-# spec: N3, N12
+# spec: N3
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_histograms_of_many(threads, threads_kept):
     weft.set_num_threads(threads)

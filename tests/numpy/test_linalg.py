@@ -189,7 +189,7 @@ def test_covariance():
         assert np.abs(ours - theirs).max() <= 64 * np.finfo(float).eps * np.abs(theirs).max()
 
 
-# spec: N3, A4
+# spec: N3
 @pytest.mark.usefixtures("threads_kept")
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("n", [2, 31, 33, 50, 128, 129, 161])

@@ -88,7 +88,7 @@ CASES = [
 ]
 
 
-# spec: N3 N7
+# spec: N3, N7
 @pytest.mark.parametrize("function, arguments", CASES)
 def test_masks(function, arguments):
     ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
@@ -169,7 +169,7 @@ def test_a_line_and_a_mask_whose_sizes_are_only_known_later(n, m):
     check(source, x, mask, n, m)
 
 
-# spec: N3, N12
+# spec: N3
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_masks_of_many(threads, threads_kept):
     weft.set_num_threads(threads)
@@ -198,7 +198,7 @@ def test_fewer_in_every_turn():
     check(source, np.arange(1200), np.arange(1200) * 3, np.arange(1200), 20)
 
 
-# spec: N1, N3
+# spec: N3
 @pytest.mark.parametrize(
     "body",
     [
@@ -224,7 +224,7 @@ def test_a_mask_that_is_written_twice(body):
     check(f"def f(x, y):\n    {in_rows}\n    return x, y\n", x.reshape(12, 5), y.reshape(12, 5))
 
 
-# spec: N4, N12
+# spec: N3
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_how_many_are_true(threads, threads_kept):
     weft.set_num_threads(threads)

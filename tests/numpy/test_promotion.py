@@ -69,26 +69,26 @@ def compare(left, right, x, y):
             raise AssertionError(f"{text} with x={x!r}, y={y!r}: {error}") from None
 
 
-# spec: N1, T3
+# spec: N3
 @pytest.mark.parametrize("left, right", PAIRS)
 def test_arrays_meet_arrays(left, right):
     compare(left, right, operand(left, "array"), operand(right, "array")[::-1])
 
 
-# spec: N1, T3
+# spec: N3
 @pytest.mark.parametrize("left, right", PAIRS)
 def test_arrays_meet_numpy_scalars(left, right):
     """A NumPy scalar promotes as an array of its dtype does."""
     compare(left, right, operand(left, "array"), operand(right, "scalar"))
 
 
-# spec: N1, T3
+# spec: N3
 @pytest.mark.parametrize("left, right", PAIRS)
 def test_numpy_scalars_meet_each_other(left, right):
     compare(left, right, operand(left, "scalar"), operand(right, "scalar"))
 
 
-# spec: N1, T3
+# spec: N3
 @pytest.mark.parametrize("form", ["array", "0-d", "scalar"])
 @pytest.mark.parametrize("dtype, python", list(itertools.product(DTYPES, PYTHON)))
 def test_python_scalars_are_weak(dtype, python, form):
@@ -97,7 +97,7 @@ def test_python_scalars_are_weak(dtype, python, form):
     compare(python, dtype, operand(python, form), operand(dtype, form))
 
 
-# spec: N1
+# spec: N3
 @pytest.mark.parametrize("left, right", PAIRS)
 def test_0d_arrays_become_scalars(left, right):
     if left == right or "64" in left:
@@ -146,7 +146,7 @@ RAISING = [
 ]
 
 
-# spec: N1, N2, G2
+# spec: N2, N3, G2
 @pytest.mark.parametrize("text, x, y", RAISING, ids=[f"{t} of {x!r}, {y!r}" for t, x, y in RAISING])
 def test_what_python_raises_is_raised(text, x, y):
     """The class is CPython's or NumPy's, or derives from it."""
@@ -264,7 +264,7 @@ def test_powers_by_constants(text, x):
     same(f(x), expected, ulps=4)
 
 
-# spec: N1
+# spec: N3
 @pytest.mark.parametrize("text", ["np.sin(x)", "np.sqrt(x)", "np.abs(x)", "np.minimum(x, 2)", "np.where(x > 1, x, 2)"])
 @pytest.mark.parametrize("x", [3, 2.5, np.int32(3), np.int64(3), np.float32(0.5), np.float64(0.5)], ids=repr)
 def test_functions_of_scalars(text, x):

@@ -12,7 +12,7 @@ FOLDS = ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", 
 DTYPES = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float32, np.float64]
 
 
-# spec: N8
+# spec: N3
 @pytest.mark.parametrize("fold", FOLDS)
 def test_over_everything(fold):
     source = f"def f(a):\n    return np.{fold}(a), a.{fold}()\n"
@@ -25,7 +25,7 @@ def test_over_everything(fold):
             same(jit(source, "f")(part), (getattr(np, fold)(part), getattr(part, fold)()), ulps=64)
 
 
-# spec: N8
+# spec: N3
 @pytest.mark.parametrize("fold", FOLDS)
 def test_along_axes(fold):
     a = RNG.normal(size=(5, 6, 7)) + 3
@@ -39,7 +39,7 @@ def test_along_axes(fold):
             same(function(a), getattr(np, fold)(a, axis=eval(axis), keepdims=True), ulps=64)
 
 
-# spec: N8
+# spec: N3
 def test_long_lines_are_the_same_for_any_number_of_threads():
     total = jit("def f(a):\n    return np.sum(a)\n", "f")
     for dtype in (np.float32, np.float64):
@@ -64,7 +64,7 @@ def across(x):
     return across(x[: 128 * left]) + across(x[128 * left :])
 
 
-# spec: N8
+# spec: N3
 @pytest.mark.usefixtures("threads_kept")
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("shape", [(3, 5), (129, 300), (1023, 8), (1024, 16), (1025, 17), (3300, 257), (5000, 2, 9)])
@@ -79,7 +79,7 @@ def test_columns_are_summed_in_one_order(shape, threads):
         np.testing.assert_array_equal(total(a[:, ::2]), across(a[:, ::2]))
 
 
-# spec: N8
+# spec: N3
 @pytest.mark.parametrize("fold", ["prod", "min", "max", "any", "all", "argmin", "argmax"])
 @pytest.mark.parametrize("shape", [(1024, 3), (2500, 40), (1030, 300)])
 def test_columns_of_tall_arrays(fold, shape):
@@ -94,14 +94,14 @@ def test_columns_of_tall_arrays(fold, shape):
         same(function(x), getattr(x, fold)(axis=0))
 
 
-# spec: N8
+# spec: N3
 def test_empty_arrays():
     for fold in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax"):
         check(f"def f(a):\n    return np.{fold}(a)\n", np.zeros(0))
         check(f"def f(a):\n    return np.{fold}(a, axis=0)\n", np.zeros((0, 3)))
 
 
-# spec: N8
+# spec: N3
 def test_not_a_number_wins():
     a = np.array([1.0, np.nan, -1.0, np.nan])
     for fold in ("min", "max", "argmin", "argmax", "sum", "any"):
@@ -109,7 +109,7 @@ def test_not_a_number_wins():
     check("def f(a):\n    return np.sum(a)\n", np.array([-0.0, -0.0]))
 
 
-# spec: N8
+# spec: N3
 def test_what_goes_with_reductions():
     a, grid = RNG.normal(size=9), RNG.normal(size=(3, 4))
     for expression in (
@@ -143,7 +143,7 @@ FOLDS = {
 }
 
 
-# spec: N2
+# spec: N3
 @pytest.mark.parametrize("name", FOLDS)
 def test_every_reduction_of_every_dtype(name):
     f = weft.njit(FOLDS[name])

@@ -34,7 +34,7 @@ def in_blocks(x, scan):
     return result
 
 
-# spec: A4, N3
+# spec: N3
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u4", "i8", "u8"])
 def test_integers_are_numpys_at_every_size(dtype):
     for n in SIZES:
@@ -43,7 +43,7 @@ def test_integers_are_numpys_at_every_size(dtype):
         same(products(x | x.dtype.type(1)), np.cumprod(x | x.dtype.type(1)))
 
 
-# spec: A4, N6
+# spec: N3
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
 def test_floats_have_one_order_for_any_number_of_threads(dtype):
     for n in SIZES[1:]:
@@ -67,7 +67,7 @@ def test_floats_have_one_order_for_any_number_of_threads(dtype):
             np.testing.assert_allclose(sums(x), np.cumsum(x), atol=1e-10)
 
 
-# spec: A4
+# spec: N3
 def test_sums_of_what_is_not_negative_never_fall():
     """Also where one block goes on from another: a distribution can be searched."""
     for dtype in ("f4", "f8"):
@@ -129,7 +129,7 @@ def test_into_what_is_read():
         same(f(a), b)
 
 
-# spec: A4
+# spec: N3, N7
 def test_what_is_computed_for_it_is_scanned_where_it_is():
     @weft.njit
     def walk(x, y):
@@ -140,7 +140,7 @@ def test_what_is_computed_for_it_is_scanned_where_it_is():
     assert walk.inspect("loops").count("mem.alloc") == 1
 
 
-# spec: A4, N7
+# spec: N3, N7
 def test_what_was_computed_before_a_loop_is_there_for_every_turn():
     """It is scanned where it is only if nobody can scan it again."""
 

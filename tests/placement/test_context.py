@@ -162,7 +162,7 @@ def test_an_exception_leaves_everything_usable(device):
         same_as_plain(wave, np.ones(3), np.ones(3))
 
 
-# spec: A6
+# spec: A1
 def test_the_last_context_wins_for_scalars_too(device):
     with weft.device_context(device):
         same_as_plain(wave, 1.0, 2.0)

@@ -91,7 +91,7 @@ def test_a_timer_measures_host_and_device(device):
 
 
 # spec: D5, B5, T4e
-def test_the_seeds_example(device):
+def test_the_example_of_the_introduction(device):
     x = weft.tensor.linspace(0, 1, num=10**5, device=device)
     q_prof = weft.Queue(x.sycl_context, x.sycl_device, property="enable_profiling")
     timer = weft.Timer()

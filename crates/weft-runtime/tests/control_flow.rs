@@ -51,7 +51,7 @@ func @count(%n: i64) -> i64 {
 }
 "#;
 
-// spec: N12
+// spec: N10
 #[test]
 fn recursion_without_end_raises_before_the_stack_ends() {
     assert_eq!(weft_ir::ExcClass::ALL[23], weft_ir::ExcClass::RecursionError);
@@ -97,7 +97,7 @@ func @f(%n: i64, %bytes: i64, %fails: bool) -> mem<f64, host>, owner {
 }
 "#;
 
-// spec: N12
+// spec: N10
 #[test]
 fn what_a_handler_went_past_is_released_when_the_call_returns() {
     let _alone = ALONE.lock().unwrap();

@@ -6,7 +6,7 @@ pub(crate) use create::{tensor_call, tensor_cast, tensor_empty, tensor_from_arra
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyTuple};
@@ -503,8 +503,10 @@ impl UsmNdarray {
         })
     }
 
-    fn __getitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
-        Err(PyIndexError::new_err("indexing tensors is not supported yet: use weft.tensor.asnumpy(x)[...]"))
+    /// Not an `IndexError`, which ends Python's loops over what has only `__getitem__`: a tensor would seem empty.
+    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<()> {
+        let message = "indexing tensors and loops over them are not supported yet: use weft.tensor.asnumpy(x)";
+        Err(errors::new(index.py(), "UnsupportedError", message))
     }
 
     /// The text of a compiler stage of what is pending here, or None when nothing is.
