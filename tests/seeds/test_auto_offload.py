@@ -1,5 +1,7 @@
 """Listings of the automatic offload proposal. `numba` becomes `weft`; placeholder functions get bodies."""
 
+import contextlib
+
 import pytest
 
 import numpy as np
@@ -81,3 +83,64 @@ def test_listing_2_3(places):
     with dppl.device_context(places.gpu):
         with pytest.raises(weft.OffloadConflictError, match="parallel=False"):
             foo()
+
+
+def some_serial_preprocessing(x):
+    for i in range(1, len(x)):
+        x[i] = x[i] * 0.5 + x[i - 1]
+
+
+def another_serial_processing(y):
+    for i in range(1, len(y)):
+        if y[i] < y[i - 1]:
+            y[i] = y[i - 1]
+
+
+def outside_and_inside(foo, gpu):
+    """Calls it outside a context and in one, and compares result and arguments with plain Python."""
+    for context in (contextlib.nullcontext(), dppl.device_context(gpu)):
+        plain, given = [(np.linspace(0, 1, 100), np.linspace(2, 1, 100)) for _ in range(2)]
+        expected = foo.py_func(*plain)
+        with context:
+            got = foo(*given)
+        assert type(got) is type(expected) and np.isclose(got, expected, rtol=1e-12)
+        same(given, plain)
+
+
+# spec: A1, A8
+def test_listing_3_1(places):
+    """The serial functions get bodies, which write to what they are given."""
+
+    @jit
+    def foo(x, y):
+        a = 0.5
+        some_serial_preprocessing(x)
+        # Data parallel region 1
+        y = a * x + y
+        # End of data parallel region 1
+        another_serial_processing(y)
+        # Data parallel region 2
+        r = np.sum(y)
+        # End of data parallel region 2
+        return r
+
+    outside_and_inside(foo, places.gpu)
+
+
+# spec: A1, A8
+def test_listing_3_2(places, capsys):
+    @jit
+    def foo(x, y):
+        a = 0.5
+        some_serial_preprocessing(x)
+        # Data parallel region 1
+        y = a * x + y
+        # End of data parallel region 1
+        print("I do not need anything from the device")
+        # Data parallel region 2
+        r = np.sum(y)
+        # End of data parallel region 2
+        return r
+
+    outside_and_inside(foo, places.gpu)
+    assert capsys.readouterr().out == "I do not need anything from the device\n" * 4

@@ -36,6 +36,20 @@ def test_a_context_of_sub_devices():
     same(tensor.asnumpy(ar1 + ar3), np.arange(4.0) + 1.0)
 
 
+# spec: C3
+def test_memory_of_one_tile_on_the_queue_of_another():
+    """ "HPC user might want explicit control": `weft.placement` walks away from computation that follows data."""
+    sub_devs = dpctl.SyclDevice("cpu").create_sub_devices(partition=1)
+    ctx = dpctl.SyclContext(sub_devs)
+    qs = [dpctl.SyclQueue(ctx, sd) for sd in sub_devs]
+    ar1 = tensor.ones(4, queue=qs[0])
+    ar2 = tensor.asarray(np.arange(4.0), queue=qs[-1])
+    with weft.placement("context"):
+        result = tensor.maximum(ar1, ar2)
+    assert result.queue == ar1.queue
+    same(tensor.asnumpy(result), np.maximum(1.0, np.arange(4.0)))
+
+
 # spec: B3, B5
 def test_explicit_control(places):
     ar1 = tensor.ones(4, queue=places.gpu_queue)
