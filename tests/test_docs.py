@@ -14,6 +14,9 @@ import weft
 from support import OTHER
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import promises  # noqa: E402
 
 
 def listings(page):
@@ -102,3 +105,52 @@ def test_the_table_of_library_functions_is_that_of_the_library():
     if os.environ.get("WEFT_BLESS") == "1":
         page.write_text(ours)
     assert "| `numpy` |" in ours and ours == page.read_text()
+
+
+# spec: N5
+def test_the_table_of_passes_is_that_of_the_compiler():
+    @weft.njit("float64(float64)")
+    def f(x):
+        return x
+
+    with pytest.raises(ValueError) as wrong:
+        f.inspect("after:nothing")
+    passes = re.search(r"it is one of ([\w, -]+)", str(wrong.value))[1]
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## The pipeline")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.M) == passes.split(", ")
+
+
+SPEC = """\
+## A. Some title (a document)
+- A1 *done.* One.
+- A2 *partly.* Two.
+  More of it. *Missing:* three.
+  - A2a *planned.* Four.
+"""
+
+
+# spec: G5
+def test_marks_and_tests_agree():
+    kept, titles = promises.read_spec(SPEC)
+    assert titles == {"A": "Some title"}
+    assert [promise.mark for promise in kept.values()] == ["done", "partly", "planned"]
+    assert kept["A2"].missing == "three."
+    assert promises.problems(kept, {"A1": "t:1", "A2": "t:2"}) == []
+    for change, names, says in [
+        (("", ""), {"A1": "t:1"}, "A2 is marked as partly, and no test names it"),
+        (("", ""), {"A1": "t:1", "A2": "t:1", "A2a": "t:9"}, "t:9: A2a is marked as planned"),
+        (("", ""), {"A1": "t:1", "A2": "t:1", "A1 A2": "t:9"}, "t:9: docs/spec.md has no promise A1 A2"),
+        (("*done.* ", ""), {"A1": "t:1", "A2": "t:2"}, "A1 has no mark"),
+        (("*Missing:* three.", ""), {"A1": "t:1", "A2": "t:2"}, "A2: what is kept in part"),
+    ]:
+        (problem,) = promises.problems(promises.read_spec(SPEC.replace(*change, 1) if change[0] else SPEC)[0], names)
+        assert says in problem
+
+
+# spec: G5
+def test_names_that_are_not_there_yet():
+    """The list of the specification shrinks as names come."""
+    listed = (ROOT / "docs" / "spec.md").read_text().partition("Of these names there are not yet:")[2]
+    for owner, module in (("weft", weft), ("weft.config", weft.config)):
+        names = re.search(owner.replace(".", r"\.") + r"\.\{([\w, ]+)\}", listed)[1].split(", ")
+        assert [name for name in names if hasattr(module, name)] == []
