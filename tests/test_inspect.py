@@ -49,3 +49,5 @@ def test_a_wrong_name_lists_what_there_is():
         ValueError, match=r'there is no pass "fused": it is one of .*"canonicalise".*did you mean "fuse"'
     ):
         chain.inspect("after:fused")
+    with pytest.raises(ValueError, match=r"there is no stage 'fuzed': it is one of py, .* spirv; did you mean 'fused'"):
+        chain.inspect("fuzed")

@@ -221,16 +221,16 @@ impl Dispatcher {
 
 /// The text of a stage of a specialisation: the last used, or the one with that index.
 pub(crate) fn inspect(function: &Function, stage: &str, index: Option<usize>) -> PyResult<String> {
-    if let Some(pass) = stage.strip_prefix(AFTER) {
-        let names = || PASSES.iter().map(|pass| pass.name);
-        if !names().any(|name| name == pass) {
-            let near = weft_diag::nearest(pass, names()).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
-            let all: Vec<&str> = names().collect();
-            return Err(PyValueError::new_err(format!("there is no pass {pass:?}: it is one of {all:?}{near}")));
-        }
-    } else if !STAGES.contains(&stage) {
-        let near = weft_diag::nearest(stage, STAGES).map_or(String::new(), |s| format!("; did you mean {s:?}?"));
-        return Err(PyValueError::new_err(format!("there is no stage {stage:?}: it is one of {STAGES:?}{near}")));
+    let passes: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
+    let (kind, name, all) = match stage.strip_prefix(AFTER) {
+        Some(pass) => ("pass", pass, &passes[..]),
+        None => ("stage", stage, &STAGES[..]),
+    };
+    if !all.contains(&name) {
+        let near = weft_diag::nearest(name, all.iter().copied());
+        let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+        let message = format!("there is no {kind} '{name}': it is one of {}{near}", all.join(", "));
+        return Err(PyValueError::new_err(message));
     }
     let made = chosen(function, index)?;
     made.text(stage).map_err(|why| {
