@@ -38,6 +38,13 @@ def asserting(a):
     a[i] = 0
 
 
+# spec: K1, G2
+@pytest.mark.parametrize("look", [list, lambda k: 3 in k, lambda k: [*k], sum])
+def test_a_kernel_has_no_items(look):
+    with pytest.raises(TypeError, match=r"a kernel has no items: it is launched by f\[global_size\]"):
+        look(calling)
+
+
 # spec: K4
 def test_a_kernel_calls_plain_and_jitted_functions(device):
     a = np.arange(100.0)

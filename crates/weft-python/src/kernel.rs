@@ -160,6 +160,11 @@ impl Kernel {
         self.pairs.store(true, Ordering::Relaxed);
     }
 
+    /// Every number is a size to launch with: without this, Python's loop over `f[0]`, `f[1]` … has no end.
+    fn __iter__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a kernel has no items: it is launched by f[global_size](...)"))
+    }
+
     #[pyo3(signature = (*_args, **_kwargs))]
     fn __call__(&self, _args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let (name, parameters) = (&self.function.name, self.function.parameters.join(", "));
