@@ -227,6 +227,21 @@ def test_v14_exceptions_have_no_cause():
     assert type(theirs.value.__cause__) is ZeroDivisionError and ours.value.__cause__ is None
 
     @weft.njit
+    def again():
+        raise
+
+    def in_a_handler(f):
+        try:
+            raise KeyError
+        except KeyError:
+            f()
+
+    with pytest.raises(KeyError):
+        in_a_handler(again.py_func)
+    with pytest.raises(RuntimeError, match="No active exception to reraise"):
+        in_a_handler(again)
+
+    @weft.njit
     def of_an_array(x):
         raise ValueError("a", x)
 
