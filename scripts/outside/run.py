@@ -33,6 +33,7 @@ def run_file(file: Path, log: Path, options: argparse.Namespace) -> None:
         WEFT_OUTSIDE_LOG=str(log),
         WEFT_OUTSIDE_SECONDS=str(options.seconds),
         WEFT_OUTSIDE_TWIN="1" if options.twin else "",
+        WEFT_OUTSIDE_PARALLEL="1" if options.parallel else "",
         PYTHONPATH=os.pathsep.join(map(str, [HERE / "shim", HERE, ROOT / "python", *options.path])),
         PYTHONDONTWRITEBYTECODE="1",
         PY_IGNORE_IMPORTMISMATCH="1",
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="files whose names have this part")
     parser.add_argument("--twin", action="store_true", help="do each call in CPython too, and compare all of it")
     parser.add_argument("--device", help="make each call inside a context of this device (with --twin)")
+    parser.add_argument("--parallel", action="store_true", help="all parallel work goes to threads, however little")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--path", action="append", default=[], help="more folders with packages that the tests import")
     parser.add_argument("--to", type=Path, default=Path("outside.jsonl"))

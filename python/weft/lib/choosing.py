@@ -76,6 +76,9 @@ def is_bound(a, x):
 
 
 def clipped(a, low, high, out):
+    if prim.is_python(a):
+        # What is clipped is an array in NumPy, so that its dtype counts beside those of the bounds.
+        a = prim.as_dtype(a, prim.dtype_of(a))
     bits = 8 * prim.size(a)
     if is_bound(a, low):
         low = prim.greatest(low, 0 if prim.kind(a) == "uint" else -(2 ** (bits - 1)))

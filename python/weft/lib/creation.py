@@ -292,12 +292,23 @@ def arange_from(start, stop, step, dtype):
     else:
         kind = prim.dtype(dtype)
     if step == 0:
-        raise ZeroDivisionError("division by zero")
+        no_step(start, stop, step)
     n = length(start, stop, step)
     like = prim.zero(kind)
     if prim.is_kind(kind, "iu") and prim.is_kind(prim.dtype_of((start, stop, step)), "bui"):
         return counted((n,), prim.as_dtype(start, kind), prim.as_dtype(step, kind), like)
     return stepped((n,), prim.as_dtype(start, kind), prim.as_dtype(start + step, kind))
+
+
+def no_step(start, stop, step):
+    """What a step of zero raises: NumPy divides by it, as Python's numbers or as its own."""
+    if prim.is_python(start) and prim.is_python(stop) and prim.is_python(step):
+        if prim.is_kind(prim.dtype_of((start, stop, step)), "f"):
+            raise ZeroDivisionError("float division by zero")
+        raise ZeroDivisionError("division by zero")
+    if start == stop:
+        raise ValueError("arange: cannot compute length")
+    raise ValueError("Maximum allowed size exceeded")
 
 
 @generate
@@ -313,7 +324,7 @@ def spaced(shape, start, stop, step, delta, div, last, like):
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None):
     if num < 0:
         raise ValueError("Number of samples must be non-negative.")
-    kind = prim.dtype_of(start * 1.0 + stop * 1.0)
+    kind = prim.dtype_of(prim.promote(start, stop, 1.0)[0])
     first = prim.as_dtype(start, kind)
     end = prim.as_dtype(stop, kind)
     div = num - 1 if endpoint else num
@@ -342,6 +353,8 @@ def diagonal_ones(shape, k, like):
 @overload(np.eye)
 def eye(N, M=None, k=0, dtype=None, order="C", *, device=None, like=None):
     only_here(device, like)
+    if not prim.is_kind(prim.dtype_of(k), "bui"):
+        return prim.undefined("'float' object cannot be interpreted as an integer")
     one = prim.zero(prim.dtype(float) if dtype is None else prim.dtype(dtype))
     columns = N if M is None else M
     if order == "F":

@@ -362,12 +362,19 @@ def _lower(m, k, row, column):
     return prim.select(prim.position(column) - prim.position(row) <= k, m, prim.cast_like(0, m))
 
 
+def whole_diagonal(k):
+    if not prim.is_kind(prim.dtype_of(k), "bui"):
+        # What NumPy makes of it depends on how its parts round.
+        return prim.refuse("the number of a diagonal is an int", "write int(k)")
+    return k
+
+
 @overload(np.triu)
 def triu(m, k=0):
     x = as_array(m)
     if x.ndim == 1:
         x = prim.broadcast_to(x, (x.shape[0], x.shape[0]))
-    return _upper(x, k, x.ndim - 2, x.ndim - 1)
+    return _upper(x, whole_diagonal(k), x.ndim - 2, x.ndim - 1)
 
 
 @overload(np.tril)
@@ -375,7 +382,7 @@ def tril(m, k=0):
     x = as_array(m)
     if x.ndim == 1:
         x = prim.broadcast_to(x, (x.shape[0], x.shape[0]))
-    return _lower(x, k, x.ndim - 2, x.ndim - 1)
+    return _lower(x, whole_diagonal(k), x.ndim - 2, x.ndim - 1)
 
 
 @overload(np.tri)

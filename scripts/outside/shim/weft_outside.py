@@ -179,6 +179,8 @@ def jit(*arguments: Any, **options: Any) -> Any:
             options[name] = bool(options[name])
     if "fastmath" in options and not isinstance(options["fastmath"], (bool, set, dict)):
         options["fastmath"] = set(options["fastmath"])
+    if os.environ.get("WEFT_OUTSIDE_PARALLEL"):
+        options.setdefault("parallel", True)
     options.pop("signature_or_function", None)
 
     def decorate(function: Any) -> Any:

@@ -262,7 +262,7 @@ impl Infer<'_> {
         let result = self.with_output(to, |s| s.call_overload(name, overload, &args, &keywords))?;
         match self.as_tensor(&out) {
             Some(to) => {
-                self.assign_result(short(name), to, &result)?;
+                self.assign_result(short(name), to, &result, true)?;
                 Ok(out)
             }
             None if out == Abs::Const(Const::None) => Ok(result),

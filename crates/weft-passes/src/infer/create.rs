@@ -47,7 +47,10 @@ impl Infer<'_> {
             ("scan", [Abs::Const(Const::Str(fold)), x]) => self.scan(fold, x),
             ("count", [x, axis]) => self.reduced_count(x, axis),
             ("store_result", [Abs::Const(Const::Str(ufunc)), out, result]) => match self.as_tensor(out) {
-                Some(to) => self.assign_result(ufunc, to, result).map(|()| out.clone()),
+                Some(to) => {
+                    let wider = matches!(ufunc.as_str(), "clip" | "multiply");
+                    self.assign_result(ufunc, to, result, wider).map(|()| out.clone())
+                }
                 None => Err(self.typing("return arrays must be of ArrayType").label(self.describe(out))),
             },
             ("generic", [inputs, init, iterators, maps, body]) => self.generic([inputs, init, iterators, maps, body]),

@@ -106,7 +106,7 @@ impl Infer<'_> {
         }
         let result = self.with_output(Some(to), |s| s.binop(op, x, v))?;
         let text = op.text();
-        self.assign_result(ufunc_name(op), to, &result)
+        self.assign_result(ufunc_name(op), to, &result, false)
             .map_err(|d| d.help(format!("write `x = x {text} …`, which makes a new array")))?;
         Ok(x.clone())
     }
@@ -119,8 +119,15 @@ impl Infer<'_> {
         result
     }
 
-    /// Writes what a ufunc computed into an array, which must be able to hold it.
-    pub(super) fn assign_result(&mut self, ufunc: &str, to: ValueId, result: &Abs) -> Result<(), Diagnostic> {
+    /// Writes what a ufunc computed into an array, which must be able to hold it. Where the array takes part in
+    /// broadcasting (`out=` of ufuncs) it may be wider than the result, which repeats then.
+    pub(super) fn assign_result(
+        &mut self,
+        ufunc: &str,
+        to: ValueId,
+        result: &Abs,
+        wider: bool,
+    ) -> Result<(), Diagnostic> {
         let Some(ty) = self.tensor(to).cloned() else { return Err(self.internal("no array")) };
         if ty.readonly {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
@@ -147,22 +154,31 @@ impl Infer<'_> {
         };
         let from = self.cast_array(from, ty.dtype)?;
         let have = self.tensor(from).map_or(vec![], |t| t.dims.clone());
-        let from = if have == ty.dims { from } else { self.fits_output(from, to, &ty)? };
+        let from = if have == ty.dims { from } else { self.fits_output(from, to, &ty, wider)? };
         self.effect(Op::NtCopy, &[to, from]);
         Ok(())
     }
 
     /// The result of an operator with the sizes of the array it is written into, which must not be smaller.
-    fn fits_output(&mut self, from: ValueId, to: ValueId, ty: &TensorType) -> Result<ValueId, Diagnostic> {
-        let have = self.tensor(from).map_or(vec![], |t| t.dims.clone());
+    fn fits_output(
+        &mut self,
+        from: ValueId,
+        to: ValueId,
+        ty: &TensorType,
+        wider: bool,
+    ) -> Result<ValueId, Diagnostic> {
+        let Some(result) = self.tensor(from).cloned() else { return Err(self.internal("no array")) };
+        let have = result.dims.clone();
         let template = format!(
             "non-broadcastable output operand with shape {{shape {}}} doesn't match the broadcast shape {{shape {}}}",
             ty.rank(),
             have.len()
         );
-        let refined = TensorType { dims: ty.dims.clone(), ..self.tensor(from).cloned().unwrap_or(ty.clone()) };
-        let differ = |(a, b): (&Dim, &Dim)| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b);
-        if have.len() != ty.rank() || have.iter().zip(&ty.dims).any(differ) {
+        let refined = TensorType { dims: ty.dims.clone(), ..result };
+        let repeats = |size: &Dim| wider && *size == Dim::Const(1);
+        let differ = |(a, b): (&Dim, &Dim)| matches!((a, b), (Dim::Const(x), Dim::Const(y)) if x != y && !repeats(a));
+        let ranks = have.len() == ty.rank() || (wider && have.len() < ty.rank());
+        if !ranks || have.iter().rev().zip(ty.dims.iter().rev()).any(differ) {
             let always = self.constant(Const::Bool(true), Type::PYBOOL);
             let sizes = self.shapes(&[to, from]);
             self.raise_if(always, ExcClass::ValueError, &template, &sizes);
@@ -170,7 +186,13 @@ impl Infer<'_> {
             return Ok(self.emit(Op::NtNull, &[], Type::tensor(refined)));
         }
         let site = self.site(ExcClass::ValueError, template);
-        Ok(self.emit(Op::NtRefine { site }, &[from, to, from], Type::tensor(refined)))
+        let operands = [from, to, from];
+        if wider {
+            let layout = expanded_layout(&have, &ty.dims, refined.layout);
+            let expanded = Type::tensor(TensorType { layout, ..refined });
+            return Ok(self.emit(Op::NtExpand { site }, &operands, expanded));
+        }
+        Ok(self.emit(Op::NtRefine { site }, &operands, Type::tensor(refined)))
     }
 }
 
