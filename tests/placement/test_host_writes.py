@@ -124,3 +124,20 @@ def test_arrays_of_turns_that_run_at_once(device):
         return a + x, np.array(sums)
 
     check(f, np.arange(3000.0), device=device)
+
+
+# spec: A8
+def test_a_product_and_what_follows_it(device):
+    """One element stays on the host, where each piece of a product is worked on as soon as it is there."""
+
+    def covariance(x):
+        c = x - 0.5
+        return c.T @ c / 9
+
+    def layer(x, w, into):
+        c = x - 0.5
+        into[:] = np.maximum(c @ w + 1.0, 0.0)
+        return c, into + c[0, 0]
+
+    check(covariance, np.arange(10.0).reshape(10, 1), device=device)
+    check(layer, np.arange(3.0).reshape(1, 3), np.ones((3, 1)), np.zeros((1, 1)), device=device)

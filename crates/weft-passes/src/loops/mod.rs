@@ -231,7 +231,10 @@ impl<'s> Lower<'s> {
             Op::NtPut => self.put(id)?,
             Op::NtMatmul => self.matmul(id)?,
             Op::NtBothSides => self.both_sides(id)?,
-            Op::NtProduct => self.product_with(id)?,
+            Op::NtProduct => {
+                self.product_with(id)?;
+                self.forget_writes(id);
+            }
             Op::NtDot => self.dot(id)?,
             Op::NtCholesky => self.cholesky(id)?,
             Op::NtSolve => self.solve(id)?,
