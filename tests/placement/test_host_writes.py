@@ -141,3 +141,12 @@ def test_a_product_and_what_follows_it(device):
 
     check(covariance, np.arange(10.0).reshape(10, 1), device=device)
     check(layer, np.arange(3.0).reshape(1, 3), np.ones((3, 1)), np.zeros((1, 1)), device=device)
+
+
+# spec: A8
+def test_products_of_numbers(device):
+    def f(a, b):
+        x = np.array((a, b, 1.5))
+        return np.cov(x) + x, np.cov(a * x)
+
+    check(f, -2.1, 4.0, device=device)
