@@ -51,6 +51,8 @@ NAMES = {
     "not in a kernel": ("return weft.get_global_id(0)", X),
 }
 CALLS = {
+    "a diagonal between two": ("return np.triu(x, 1.5)", Y),
+    "an eye between two diagonals": ("return np.eye(3, 3, 1.5)", X),
     "too few arguments": ("return np.minimum(x)", X),
     "too many arguments": ("return np.sin(x, x, x)", X),
     "a keyword that is not there": ("return np.sum(x, weights=x)", X),

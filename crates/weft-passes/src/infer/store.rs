@@ -160,13 +160,7 @@ impl Infer<'_> {
     }
 
     /// The result of an operator with the sizes of the array it is written into, which must not be smaller.
-    fn fits_output(
-        &mut self,
-        from: ValueId,
-        to: ValueId,
-        ty: &TensorType,
-        wider: bool,
-    ) -> Result<ValueId, Diagnostic> {
+    fn fits_output(&mut self, from: ValueId, to: ValueId, ty: &TensorType, wider: bool) -> Result<ValueId, Diagnostic> {
         let Some(result) = self.tensor(from).cloned() else { return Err(self.internal("no array")) };
         let have = result.dims.clone();
         let template = format!(
