@@ -5,7 +5,7 @@ Compile time goes by what passes and LLVM have to look at, so an op more in ever
 with `WEFT_BLESS=1 pytest tests/test_code_size.py`, and says in the commit what the code is for.
 
 LLVM writes other code for other processors: the file has its counts by processor. On one that it does not have, they
-may be half more than the largest that it has.
+may be twice the largest that it has.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ STAGES = ("ntensor", "fused", "loops", "llvm")
 DEVICE_STAGES = ("spirv", "ptx")
 SHARE, LEAST = 0.03, 4
 # On a processor that the file does not know.
-SHARE_ELSEWHERE = 0.5
+SHARE_ELSEWHERE = 1.0
 
 PROGRAMS = [
     "spelled/matvec_sum",
@@ -146,7 +146,7 @@ def test_the_check_can_fail():
     assert grown(golden, "f", {"loops": 50, "llvm": 1031}, "this") == [
         "f, llvm: 1031, 3.1% more than 1000 (WEFT_BLESS=1 writes the file anew)"
     ]
-    assert grown(golden, "f", {"loops": 104, "llvm": 3000}, "another") == [
+    assert grown(golden, "f", {"loops": 104, "llvm": 4000}, "another") == [
         "f, loops: 104, 4.0% more than 100 (WEFT_BLESS=1 writes the file anew)"
     ]
     # A few ops more in a small program are no share worth a word.

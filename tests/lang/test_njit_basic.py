@@ -206,7 +206,7 @@ def test_every_stage_can_be_inspected():
     assert "define" in f.inspect("llvm") and ".text" in f.inspect("asm")
     # What it would be on a device.
     assert ".visible .entry" in f.inspect("ptx") and "OpEntryPoint" in f.inspect("spirv")
-    with pytest.raises(ValueError, match='did you mean "loops"'):
+    with pytest.raises(ValueError, match="did you mean 'loops'"):
         f.inspect("loop")
     f(1.0)
     assert "tensor<" in f.inspect("ntensor", 0) and "tensor<" not in f.inspect("ntensor")

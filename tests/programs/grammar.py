@@ -27,9 +27,9 @@ class Program:
     parameters: list[str]
     calls: list[str]
     rounds: bool = False
+    used: Counter[str] = field(default_factory=Counter)
     # The device in whose context the compiled calls run, if any.
     device: str | None = None
-    used: Counter[str] = field(default_factory=Counter)
 
 
 class Writer(Idioms):
