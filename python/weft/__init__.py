@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # the extension needs NumPy's C API  # noqa: F401
 from weft import _core, config, errors
-from weft._core import Context, Device, Event, Queue
+from weft._core import Context, Device, Dispatcher, Event, Kernel, Queue
 from weft._core import Trace as trace
 from weft._core import usm_ndarray as Tensor
 from weft._decorators import jit, kernel, njit
@@ -44,6 +44,7 @@ from weft.errors import (
     DeviceMemoryError,
     ExecutionPlacementError,
     OffloadConflictError,
+    OptionWarning,
     PlacementWarning,
     TypingError,
     UnsupportedError,
@@ -68,10 +69,13 @@ __all__ = [
     "DeviceError",
     "DeviceLostError",
     "DeviceMemoryError",
+    "Dispatcher",
     "Event",
     "ExecutionPlacementError",
+    "Kernel",
     "NdRange",
     "OffloadConflictError",
+    "OptionWarning",
     "PlacementWarning",
     "Queue",
     "Range",

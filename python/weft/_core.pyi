@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any, Self, TypedDict, final
+from types import GenericAlias
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, final, overload, type_check_only
 
 import numpy as np
 from weft._report import Report
@@ -398,24 +399,41 @@ class Specialization:
     @property
     def timings(self) -> dict[str, float]: ...
 
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+
+# Parallel, nogil, boundscheck, and what arithmetic may do: overflow wraps, division by zero, debug, fastmath.
+_Modes = tuple[bool, bool, bool, int]
+
 @final
-class Dispatcher:
+class Dispatcher(Generic[P, R_co]):
     __name__: str
-    __wrapped__: Callable[..., Any]
+    __qualname__: str
+    __wrapped__: Callable[P, R_co]
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R_co],
         source: Any,
         parameters: list[str],
         parallel: Any,
         nogil: bool | None,
         boundscheck: bool | None,
-        modes: tuple[bool, bool, int],
+        modes: _Modes,
     ) -> None: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None, /) -> Self: ...
+    @overload
+    def __get__(
+        self: Dispatcher[Concatenate[Any, _Rest], R], instance: object, owner: type[Any] | None = None, /
+    ) -> _Method[_Rest, R]: ...
+    @classmethod
+    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     def _enable_vectorcall(self) -> None: ...
     @property
-    def py_func(self) -> Callable[..., Any]: ...
+    def py_func(self) -> Callable[P, R_co]: ...
     @property
     def specializations(self) -> list[Specialization]: ...
     @property
@@ -425,30 +443,53 @@ class Dispatcher:
     def _compile(self, arguments: list[tuple[Any, ...]]) -> tuple[Any, ...]: ...
     def recompile(self) -> None: ...
 
+_Rest = ParamSpec("_Rest")
+
+# A `types.MethodType`, whose attributes are those of the function.
+@type_check_only
+class _Method(Generic[P, R_co]):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @property
+    def __self__(self) -> Any: ...
+    @property
+    def __func__(self) -> Dispatcher[..., R_co]: ...
+    @property
+    def py_func(self) -> Callable[..., R_co]: ...
+    @property
+    def specializations(self) -> list[Specialization]: ...
+    @property
+    def signatures(self) -> list[str]: ...
+    def inspect(self, stage: str, index: int | None = None) -> str: ...
+    def report(self, index: int | None = None) -> Report: ...
+    def recompile(self) -> None: ...
+
 @final
-class Launcher:
-    def __call__(self, *args: Any, **kwargs: Any) -> None: ...
+class Launcher(Generic[P]):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None: ...
     def _start(self, args: tuple[Any, ...], wait_for: Any = None) -> Event: ...
 
 @final
-class Kernel:
+class Kernel(Generic[P]):
     __name__: str
-    __wrapped__: Callable[..., Any]
+    __qualname__: str
+    __wrapped__: Callable[P, None]
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, None],
         source: Any,
         parameters: list[str],
         parallel: Any,
         nogil: bool | None,
         boundscheck: bool | None,
-        modes: tuple[bool, bool, int],
+        modes: _Modes,
     ) -> None: ...
-    def __getitem__(self, index: Any) -> Launcher: ...
-    def _over(self, global_size: Any, local_size: Any = None) -> Launcher: ...
+    def __getitem__(self, index: Any) -> Launcher[P]: ...
+    @classmethod
+    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
+    def _over(self, global_size: Any, local_size: Any = None) -> Launcher[P]: ...
     def _take_pairs(self) -> None: ...
     @property
-    def py_func(self) -> Callable[..., Any]: ...
+    def py_func(self) -> Callable[P, None]: ...
     @property
     def specializations(self) -> list[Specialization]: ...
     @property

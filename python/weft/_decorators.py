@@ -6,83 +6,20 @@ combination of argument types and place, when it is first called with it.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
-from weft import _binding, _core, _source
+from weft import _binding, _core, _options, _source
 from weft.errors import TypingError, UnsupportedError
 
 if TYPE_CHECKING:
+    from weft._options import Options
     from weft.types import Signature
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-# Every option with the values that mean something today. Numba's `nopython` is what njit always does.
-_OPTIONS: dict[str, tuple[Any, ...]] = {
-    "parallel": ("auto", True, False),
-    "fastmath": (False, True),
-    "boundscheck": (True, False, None),
-    "overflow": ("raise", "wrap"),
-    "nogil": (None, True, False),
-    "cache": (True, False),
-    "error_model": ("python",),
-    "inline": ("auto", "never", "always", None),
-    "debug": (False, True),
-    "nopython": (True,),
-}
-
-# Values that SPEC names and that are not compiled yet: refused, since ignoring them would change results.
-_LATER: dict[str, tuple[Any, ...]] = {
-    "error_model": ("numpy",),
-}
-
-
-# What `fastmath` allows, from the lowest bit.
-_LIBERTIES = ("reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn")
-
-
-def _fast(fastmath: Any) -> int:
-    """What float arithmetic may do, as bits."""
-    if isinstance(fastmath, bool):
-        return 2 ** len(_LIBERTIES) - 1 if fastmath else 0
-    if isinstance(fastmath, dict):
-        unknown = fastmath.keys() - {*_LIBERTIES, "fast"}
-        chosen = {name for name, on in fastmath.items() if on}
-    elif isinstance(fastmath, set | frozenset):
-        chosen = {*fastmath}
-        unknown = chosen - {*_LIBERTIES, "fast"}
-    else:
-        raise TypeError(f"fastmath is True, False, a set or a dict of {', '.join(_LIBERTIES)}, not {fastmath!r}")
-    if unknown:
-        names = ", ".join(sorted(map(repr, unknown)))
-        raise ValueError(f"fastmath has no {names}: it is True, False, or some of {', '.join(_LIBERTIES)}")
-    return _fast(True) if "fast" in chosen else sum(1 << _LIBERTIES.index(name) for name in chosen)
-
-
-def _same(value: Any, choice: Any) -> bool:
-    return type(value) is type(choice) and bool(value == choice)
-
-
-def _check_options(decorator: str, options: dict[str, Any]) -> None:
-    for name, value in options.items():
-        if name not in _OPTIONS:
-            near = difflib.get_close_matches(name, [*_OPTIONS, "source"], 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(_OPTIONS)}"
-            if name in ("device", "target", "queue"):
-                hint = ": the place is chosen by the arguments, or by `with weft.device_context(...)` around the call"
-            raise TypeError(f"{decorator} has no option {name!r}{hint}")
-        if name == "fastmath":
-            _fast(value)
-            continue
-        if any(_same(value, choice) for choice in _OPTIONS[name]):
-            continue
-        if any(_same(value, choice) for choice in _LATER.get(name, ())):
-            raise UnsupportedError(f"{decorator}({name}={value!r}) is not supported yet")
-        choices = ", ".join(map(repr, _OPTIONS[name]))
-        raise TypeError(f"{decorator}: {name} is one of {choices}, not {value!r}")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _function(decorator: str, function: Any) -> FunctionType:
@@ -109,9 +46,7 @@ def _parameters(function: FunctionType) -> list[str]:
 def _make(cls: Any, decorator: str, function: Any, source: str | None, options: dict[str, Any]) -> Any:
     plain = _function(decorator, function)
     parameters = _parameters(plain)
-    chosen = (options.get("parallel", "auto"), options.get("nogil"), options.get("boundscheck"))
-    modes = (options.get("overflow") == "wrap", options.get("debug", False), _fast(options.get("fastmath", False)))
-    made = cls(plain, _source.capture(plain, source), parameters, *chosen, modes)
+    made = cls(plain, _source.capture(plain, source), parameters, *_options.modes(options))
     if isinstance(made, _core.Dispatcher):
         made._enable_vectorcall()
     return functools.update_wrapper(made, plain)
@@ -156,15 +91,17 @@ def _spelled(described: tuple[Any, ...]) -> str:
 
 
 @overload
-def njit(function: F, /, *, source: str | None = None, **options: Any) -> F: ...
+def njit(
+    function: Callable[P, R], /, *, source: str | None = None, **options: Unpack[Options]
+) -> _core.Dispatcher[P, R]: ...
 @overload
 def njit(
     signature: str | tuple[Any, ...] | list[Any] | Signature | None = None,
     /,
     *,
     source: str | None = None,
-    **options: Any,
-) -> Callable[[F], F]: ...
+    **options: Unpack[Options],
+) -> Callable[[Callable[P, R]], _core.Dispatcher[P, R]]: ...
 
 
 def njit(function: Any = None, /, *, source: str | None = None, **options: Any) -> Any:
@@ -172,13 +109,22 @@ def njit(function: Any = None, /, *, source: str | None = None, **options: Any) 
 
     Results are those of the plain function: values, types, shapes, exceptions. `source` gives the text where Python
     has not kept it. A signature (`"float64(float64[:])"`, see `weft.types`) or a list of them is compiled for at once.
-    Options: `parallel="auto"` (`True`: all parallel work goes to threads, however little it is; `False`: none),
-    `boundscheck=True`, `overflow="raise"` (or `"wrap"`: ints wrap at 64 bits, here and in what is called),
-    `fastmath=False` (or `True`, or some of LLVM's flags, as in `{"reassoc", "contract"}`: float arithmetic need not be
-    exact), `nogil=None` (other Python threads run during calls that take long; `True`: during all; `False`: during
-    none), `cache=True`, `inline`, `debug=False` (`True`: stores that a `prange` takes not to meet are checked).
+    Options:
+
+    - `parallel="auto"`; `True`: all parallel work goes to threads, however little it is; `False`: none.
+    - `boundscheck=True`; `False`: elements are taken without a check.
+    - `overflow="raise"`; `"wrap"`: ints wrap at 64 bits, here and in what is called.
+    - `error_model="python"`; `"numpy"`: Python's numbers divided by zero give inf, nan or, of `//` and `%` of ints, 0,
+      here and in what is called.
+    - `fastmath=False`; `True`, or some of LLVM's flags, as in `{"reassoc", "contract"}`: float arithmetic need not be
+      exact.
+    - `nogil=None`: other Python threads run during calls that take long; `True`: during all; `False`: during none.
+    - `debug=False`; `True`: stores that a `prange` takes not to meet are checked.
+    - `cache` and `inline` change nothing yet.
+
+    What else `numba.jit` takes is taken where it changes no result, and refused by name where it would.
     """
-    _check_options("weft.njit", options)
+    _options.check("weft.njit", options)
     if function is None:
         return lambda function: _make(_core.Dispatcher, "weft.njit", function, source, options)
     if isinstance(function, (str, tuple, list)) or type(function).__module__ == "weft.types":
@@ -198,11 +144,13 @@ jit = njit
 
 
 @overload
-def kernel(function: Callable[..., None], /, *, source: str | None = None, **options: Any) -> _core.Kernel: ...
+def kernel(
+    function: Callable[P, None], /, *, source: str | None = None, **options: Unpack[Options]
+) -> _core.Kernel[P]: ...
 @overload
 def kernel(
-    function: None = None, /, *, source: str | None = None, **options: Any
-) -> Callable[[Callable[..., None]], _core.Kernel]: ...
+    function: None = None, /, *, source: str | None = None, **options: Unpack[Options]
+) -> Callable[[Callable[P, None]], _core.Kernel[P]]: ...
 
 
 def kernel(function: Any = None, /, *, source: str | None = None, **options: Any) -> Any:
@@ -212,7 +160,7 @@ def kernel(function: Any = None, /, *, source: str | None = None, **options: Any
     Indices are not checked: an item that reads or writes outside an array corrupts memory. `debug=True` runs the items
     one after the other in an interpreter on the host, which checks them, and that no two items race for an element.
     """
-    _check_options("weft.kernel", options)
+    _options.check("weft.kernel", options)
     if function is None:
         return lambda function: _make(_core.Kernel, "weft.kernel", function, source, options)
     return _make(_core.Kernel, "weft.kernel", function, source, options)

@@ -11,6 +11,7 @@ __all__ = [
     "DeviceMemoryError",
     "ExecutionPlacementError",
     "OffloadConflictError",
+    "OptionWarning",
     "PlacementWarning",
     "TypingAttributeError",
     "TypingError",
@@ -96,3 +97,7 @@ class WeftInternalError(RuntimeError):
 
 class PlacementWarning(UserWarning):
     """Data and device context name different places; the data won."""
+
+
+class OptionWarning(UserWarning):
+    """An option of a decorator that changes nothing yet."""

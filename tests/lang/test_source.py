@@ -182,8 +182,8 @@ def test_options_are_checked():
         weft.njit(paralel=True)
     with pytest.raises(TypeError, match="one of 'auto', True, False"):
         weft.njit(parallel="yes")
-    with pytest.raises(weft.UnsupportedError, match="not supported yet"):
-        weft.njit(error_model="numpy")
+    with pytest.raises(TypeError, match="error_model is one of 'python', 'numpy', not 'c'"):
+        weft.njit(error_model="c")
 
 
 # spec: A3

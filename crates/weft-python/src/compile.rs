@@ -134,9 +134,10 @@ fn read<'py>(
     timings: &mut Timings,
 ) -> PyResult<Read> {
     names.unchecked = function.unchecked;
-    names.wraps = function.wraps;
-    names.fast = function.fast;
-    names.debug = function.debug;
+    names.wraps = function.modes.wraps;
+    names.divides_by_zero = function.modes.divides_by_zero;
+    names.fast = function.modes.fast;
+    names.debug = function.modes.debug;
     names.entry(function.py_func.bind(py), function.source.bind(py))?;
     let (text, file) = names.text(FunctionRef::ENTRY)?;
     timings.end("source");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use weft_ir::Place;
 use weft_passes::infer::Door;
 use weft_passes::pipeline::PASSES;
@@ -16,7 +16,7 @@ use crate::assumed::Calls;
 use crate::at_work::border;
 use crate::binding::Objects;
 use crate::compile::{Request, compile};
-use crate::function::Function;
+use crate::function::{Function, RawModes};
 use crate::key::{Key, Word};
 use crate::placement::Placement;
 use crate::report::report;
@@ -219,6 +219,11 @@ impl Dispatcher {
     }
 }
 
+/// What `cls[item]` is for a class that is generic to type checkers alone.
+pub(crate) fn generic_alias(cls: &Bound<'_, PyType>, item: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    Ok(cls.py().import("types")?.getattr("GenericAlias")?.call1((cls, item))?.unbind())
+}
+
 /// The text of a stage of a specialisation: the last used, or the one with that index.
 pub(crate) fn inspect(function: &Function, stage: &str, index: Option<usize>) -> PyResult<String> {
     let passes: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
@@ -264,7 +269,7 @@ impl Dispatcher {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        modes: (bool, bool, u8),
+        modes: RawModes,
     ) -> PyResult<Dispatcher> {
         let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, modes)?;
         Ok(Dispatcher { vectorcall: vectorcall::call, function })
@@ -284,6 +289,12 @@ impl Dispatcher {
     /// Lets CPython call this type the fast way. Called by the decorator with each dispatcher it makes.
     fn _enable_vectorcall(slf: &Bound<'_, Self>) {
         vectorcall::enable(slf);
+    }
+
+    /// `Dispatcher[[float], float]`, for annotations.
+    #[classmethod]
+    fn __class_getitem__(cls: &Bound<'_, PyType>, item: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        generic_alias(cls, item)
     }
 
     /// Binds as a function does when it is looked up on an instance.

@@ -20,6 +20,27 @@ use crate::specialisation::Specialisation;
 /// Patterns of equal sizes that a function is compiled for, for one kind of arguments.
 const PATTERNS: usize = 2;
 
+/// Options that change what compiled code computes, here and in what is called.
+pub(crate) struct Modes {
+    /// `overflow="wrap"` was asked for.
+    pub(crate) wraps: bool,
+    /// `error_model="numpy"` was asked for.
+    pub(crate) divides_by_zero: bool,
+    /// `debug=True` was asked for.
+    pub(crate) debug: bool,
+    /// `fastmath=`.
+    pub(crate) fast: FastMath,
+}
+
+impl From<RawModes> for Modes {
+    fn from((wraps, divides_by_zero, debug, fast): RawModes) -> Modes {
+        Modes { wraps, divides_by_zero, debug, fast: FastMath::from_bits(fast).unwrap_or_default() }
+    }
+}
+
+/// [`Modes`] as the decorators give them; the last are the bits of `fastmath=`.
+pub(crate) type RawModes = (bool, bool, bool, u8);
+
 /// A decorated function.
 pub(crate) struct Function {
     /// The plain function.
@@ -38,12 +59,8 @@ pub(crate) struct Function {
     pub(crate) sharing: Sharing,
     /// `boundscheck=False` was asked for: the elements of arrays are taken without a check.
     pub(crate) unchecked: bool,
-    /// `overflow="wrap"` was asked for.
-    pub(crate) wraps: bool,
-    /// `fastmath=`.
-    pub(crate) fast: FastMath,
-    /// `debug=True` was asked for.
-    pub(crate) debug: bool,
+    /// What its arithmetic, and that of what it calls, may do.
+    pub(crate) modes: Modes,
     /// Whether to release the GIL; `None` decides by the work.
     pub(crate) nogil: Option<bool>,
     /// Arguments can be taken as they come when all are given by position.
@@ -66,7 +83,7 @@ impl Function {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        (wraps, debug, fast): (bool, bool, u8),
+        modes: RawModes,
     ) -> PyResult<Function> {
         let code = function.getattr("__code__")?;
         let flags: u32 = code.getattr("co_flags")?.extract()?;
@@ -79,9 +96,7 @@ impl Function {
                 Err(_) => Sharing::WhereItPays,
             },
             unchecked: boundscheck == Some(false),
-            wraps,
-            fast: FastMath::from_bits(fast).unwrap_or_default(),
-            debug,
+            modes: modes.into(),
             // 4 is CO_VARARGS: such arguments are packed into a tuple.
             positional: keyword_only == 0 && flags & 4 == 0,
             py_func: function.clone().unbind(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use weft_passes::infer::Door;
 use weft_runtime::Queue;
 
@@ -14,9 +14,9 @@ use crate::arguments::Arguments;
 use crate::assumed::Calls;
 use crate::at_work::border;
 use crate::compile::{Request, compile};
-use crate::dispatcher::{inspect, pointers};
+use crate::dispatcher::{generic_alias, inspect, pointers};
 use crate::event::{Event, wait_list};
-use crate::function::Function;
+use crate::function::{Function, RawModes};
 use crate::key::Word;
 use crate::placement::Placement;
 use crate::report::report;
@@ -94,7 +94,7 @@ impl Kernel {
             let queue = call.queue(made).clone();
             py.detach(|| queue.wait_for(wait_for)).map_err(|e| errors::from_hal(py, &e))?;
         }
-        match function.debug {
+        match function.modes.debug {
             // Loops over the other sizes, however long, do nothing.
             _ if sizes.contains(&0) => {}
             // SAFETY: passed on to the caller.
@@ -127,12 +127,18 @@ impl Kernel {
         parallel: &Bound<'_, PyAny>,
         nogil: Option<bool>,
         boundscheck: Option<bool>,
-        modes: (bool, bool, u8),
+        modes: RawModes,
     ) -> PyResult<Kernel> {
         let mut function = Function::new(function, source, parameters, parallel, nogil, boundscheck, modes)?;
         // What is run to find faults is checked.
-        function.unchecked &= !function.debug;
+        function.unchecked &= !function.modes.debug;
         Ok(Kernel { function, pairs: AtomicBool::new(false) })
+    }
+
+    /// `Kernel[[Tensor, float]]`, for annotations.
+    #[classmethod]
+    fn __class_getitem__(cls: &Bound<'_, PyType>, item: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        generic_alias(cls, item)
     }
 
     /// `f[global_size]` or `f[global_size, local_size]`, sizes being ints or tuples of up to three.

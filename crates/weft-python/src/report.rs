@@ -26,7 +26,7 @@ pub(crate) fn report(py: Python<'_>, function: &Function, index: Option<usize>) 
             Sharing::Always => Some(0),
         },
         unchecked: function.unchecked,
-        debug: function.debug,
+        debug: function.modes.debug,
         device: made.queue.filter().to_owned(),
     };
     let told = py.detach(|| {

@@ -49,6 +49,8 @@ pub(crate) struct Names<'a, 'py> {
     pub(crate) unchecked: bool,
     /// Python's integers wrap.
     pub(crate) wraps: bool,
+    /// Python's numbers are divided by zero as NumPy's are.
+    pub(crate) divides_by_zero: bool,
     /// What float arithmetic may do.
     pub(crate) fast: FastMath,
     /// Slices may be taken to lie inside their axis.
@@ -89,6 +91,7 @@ impl<'a, 'py> Names<'a, 'py> {
             exceptions: vec![],
             unchecked: false,
             wraps: false,
+            divides_by_zero: false,
             fast: FastMath::default(),
             assumes: false,
             debug: false,
@@ -393,6 +396,10 @@ impl Resolver for Names<'_, '_> {
 
     fn wraps_overflow(&self) -> bool {
         self.wraps
+    }
+
+    fn divides_by_zero(&self) -> bool {
+        self.divides_by_zero
     }
 
     fn python_minor(&self) -> u8 {

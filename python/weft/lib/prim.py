@@ -166,6 +166,11 @@ def python_minor() -> Any:
     _only_compiled("python_minor")
 
 
+def divides_by_zero() -> Any:
+    """Whether Python's numbers are divided by zero without an exception: known when compiling."""
+    _only_compiled("divides_by_zero")
+
+
 def is_array(x: Any) -> Any:
     """Whether it is an array: known when compiling."""
     _only_compiled("is_array")

@@ -39,7 +39,10 @@ impl Infer<'_> {
         let zero = self.constant(Const::Float(0.0), ty.clone());
         let (zero_r, zero_i) = (self.test(CmpOp::Eq, yr, zero), self.test(CmpOp::Eq, yi, zero));
         let both = self.emit(Op::And, &[zero_r, zero_i], Type::PYBOOL);
-        self.raise_if(both, ExcClass::ZeroDivisionError, "complex division by zero", &[]);
+        let by_zero = self.resolver.divides_by_zero();
+        if !by_zero {
+            self.raise_if(both, ExcClass::ZeroDivisionError, "complex division by zero", &[]);
+        }
         let by_real = self.test(CmpOp::Ge, size_r, size_i);
         let pick = |s: &mut Self, p: ValueId, q: ValueId| s.emit(Op::Select, &[by_real, p, q], ty.clone());
         let (large, small) = (pick(self, yr, yi), pick(self, yi, yr));
@@ -52,7 +55,13 @@ impl Infer<'_> {
         let (left, right) = (float(self, Op::Mul, xr, ratio), float(self, Op::Mul, xi, ratio));
         let (left, right) = (float(self, Op::Sub, xi, left), float(self, Op::Sub, right, xr));
         let imaginary = pick(self, left, right);
-        let (real, imaginary) = (float(self, Op::Div, real, divisor), float(self, Op::Div, imaginary, divisor));
+        let (mut real, mut imaginary) = (float(self, Op::Div, real, divisor), float(self, Op::Div, imaginary, divisor));
+        if by_zero {
+            // As NumPy: each part is divided by zero.
+            let (zero_real, zero_imaginary) = (float(self, Op::Div, xr, size_r), float(self, Op::Div, xi, size_r));
+            real = self.emit(Op::Select, &[both, zero_real, real], ty.clone());
+            imaginary = self.emit(Op::Select, &[both, zero_imaginary, imaginary], ty.clone());
+        }
         self.emit(Op::Complex, &[real, imaginary], Type::PYCOMPLEX)
     }
 
@@ -65,7 +74,9 @@ impl Infer<'_> {
         let (negative, complex) = (self.test(CmpOp::Lt, yr, zero), self.test(CmpOp::Ne, yi, zero));
         let (base, exponent) = (both(self, Op::And, zero_r, zero_i), both(self, Op::Or, negative, complex));
         let refused = both(self, Op::And, base, exponent);
-        self.raise_if(refused, ExcClass::ZeroDivisionError, "0.0 to a negative or complex power", &[]);
+        if !self.resolver.divides_by_zero() {
+            self.raise_if(refused, ExcClass::ZeroDivisionError, "0.0 to a negative or complex power", &[]);
+        }
         let v = self.emit(Op::Pow, &[x, y], Type::PYCOMPLEX);
         let (vr, vi, _) = self.complex_parts(v);
         let (size_r, size_i) = (self.emit(Op::Abs, &[vr], ty.clone()), self.emit(Op::Abs, &[vi], ty.clone()));

@@ -173,7 +173,8 @@ impl Infer<'_> {
             Abs::Const(Const::Float(f)) => Some(*f),
             _ => None,
         };
-        if exponent.is_none_or(|e| e < 0.0) {
+        let by_zero = self.resolver.divides_by_zero();
+        if exponent.is_none_or(|e| e < 0.0) && !by_zero {
             let base_zero = self.test(CmpOp::Eq, x, zero);
             let negative = self.test(CmpOp::Lt, y, zero);
             // To the power of -inf even 0 is inf.
@@ -206,7 +207,12 @@ impl Infer<'_> {
         let (ax, ay) = (self.emit(Op::Abs, &[x], Type::PYFLOAT), self.emit(Op::Abs, &[y], Type::PYFLOAT));
         let (fx, fy) = (self.test(CmpOp::Le, ax, limit), self.test(CmpOp::Le, ay, limit));
         let finite = self.emit(Op::And, &[fx, fy], Type::PYBOOL);
-        let overflow = self.emit(Op::And, &[infinite, finite], Type::PYBOOL);
+        let mut overflow = self.emit(Op::And, &[infinite, finite], Type::PYBOOL);
+        if by_zero {
+            // A zero to a negative power is infinite, and no overflow.
+            let not_zero = self.test(CmpOp::Ne, x, zero);
+            overflow = self.emit(Op::And, &[overflow, not_zero], Type::PYBOOL);
+        }
         self.raise_if(overflow, ExcClass::OverflowError, "(34, 'Numerical result out of range')", &[]);
         Ok(Abs::Value(v))
     }

@@ -30,6 +30,7 @@ impl Infer<'_> {
             ("kind", [x]) => Ok(self.number_kind(x)),
             ("is_python", [x]) => Ok(Abs::Const(Const::Bool(matches!(self.type_of(x), Some(Type::Py(_)))))),
             ("python_minor", []) => Ok(Abs::Const(Const::Int(self.resolver.python_minor().into()))),
+            ("divides_by_zero", []) => Ok(Abs::Const(Const::Bool(self.resolver.divides_by_zero()))),
             ("is_absent", [x]) => Ok(Abs::Const(Const::Bool(*x == Abs::Const(Const::Ellipsis)))),
             ("least", [_, _, ..]) => self.builtin_extreme(CmpOp::Lt, args),
             ("greatest", [_, _, ..]) => self.builtin_extreme(CmpOp::Gt, args),

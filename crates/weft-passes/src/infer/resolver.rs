@@ -101,6 +101,12 @@ pub trait Resolver {
         false
     }
 
+    /// Whether Python's numbers are divided by zero as NumPy's are, without an exception, in the function being compiled and in all
+    /// that it calls.
+    fn divides_by_zero(&self) -> bool {
+        false
+    }
+
     /// The version of CPython whose ways are followed: 11 of 3.11.
     fn python_minor(&self) -> u8 {
         11

@@ -92,7 +92,11 @@ impl Infer<'_> {
         self.int_binop(op, a, b)
     }
 
+    /// Raises where the divisor is zero, unless it is divided by all the same.
     fn zero_division(&mut self, divisor: &Abs, v: ValueId, message: &str) -> Result<(), Diagnostic> {
+        if self.resolver.divides_by_zero() {
+            return Ok(());
+        }
         match divisor {
             Abs::Const(Const::Int(0)) | Abs::Const(Const::Bool(false)) => {}
             Abs::Const(Const::Float(f)) if *f == 0.0 => {}
@@ -142,10 +146,26 @@ impl Infer<'_> {
         let (x, y) = (self.pyint(a)?, self.pyint(b)?);
         self.zero_division(b, y, "division by zero")?;
         if !both {
-            return Ok(Abs::Value(self.emit(Op::TrueDiv, &[x, y], Type::PYFLOAT)));
+            return Ok(Abs::Value(self.large_quotient(b, x, y)));
         }
         let (x, y) = (self.cast(x, Type::PYFLOAT), self.cast(y, Type::PYFLOAT));
         Ok(Abs::Value(self.emit(Op::Div, &[x, y], Type::PYFLOAT)))
+    }
+
+    /// `x / y` of ints that need not be exact doubles.
+    fn large_quotient(&mut self, divisor: &Abs, x: ValueId, y: ValueId) -> ValueId {
+        let range = self.range(divisor);
+        if !self.resolver.divides_by_zero() || range.0 > 0 || range.1 < 0 {
+            return self.emit(Op::TrueDiv, &[x, y], Type::PYFLOAT);
+        }
+        // `arith.truediv` takes no 0: there the sign of `x` decides, as in a division of floats.
+        let (zero, one) = (self.constant(Const::Int(0), Type::PYINT), self.constant(Const::Int(1), Type::PYINT));
+        let is_zero = self.test(CmpOp::Eq, y, zero);
+        let safe = self.emit(Op::Select, &[is_zero, one, y], Type::PYINT);
+        let quotient = self.emit(Op::TrueDiv, &[x, safe], Type::PYFLOAT);
+        let (x, y) = (self.cast(x, Type::PYFLOAT), self.cast(y, Type::PYFLOAT));
+        let by_zero = self.emit(Op::Div, &[x, y], Type::PYFLOAT);
+        self.emit(Op::Select, &[is_zero, by_zero, quotient], Type::PYFLOAT)
     }
 
     /// Python ints: folded where known, unchecked where the range proves it, checked otherwise.
