@@ -21,6 +21,8 @@ import numpy as np
 # What Weft may call at its border with NumPy, by name, with the reason.
 BORDER = {
     "numpy.asarray": "weft.tensor.asarray takes whatever NumPy takes: making an array of a list is NumPy's to do",
+    "numpy.from_dlpack": "an argument that is of another package: an array over its memory is NumPy's to make",
+    "numpy.ndarray.setflags": "what may be a copy of an argument is marked as read-only",
     "numpy.array2string": "printing: tensors print as NumPy prints, from a copy on the host",
 }
 

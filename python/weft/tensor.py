@@ -129,6 +129,8 @@ def asarray(
         return +moved if copy and moved is obj and obj.dtype != bool else moved
     if not isinstance(obj, np.ndarray) and (found := _core.tensor_from_usm(obj)) is not None:
         return asarray(found, dtype, device=device, usm_type=usm_type, queue=queue, sycl_queue=sycl_queue, copy=copy)
+    if isinstance(obj, np.ndarray) and type(obj) is not np.ndarray and isinstance(obj, np.ma.MaskedArray):
+        raise TypeError("a masked array cannot become a tensor: pass x.filled(value), or the data and the mask")
     if copy is False:
         raise ValueError("host data cannot become a tensor without a copy")
     inside = _tensors_in(obj)

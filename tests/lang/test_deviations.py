@@ -539,3 +539,38 @@ def test_v29_a_column_into_a_row():
     np.testing.assert_array_equal(put(a.copy()), copied)
     theirs = put.py_func(a.copy())
     assert theirs[1, 2] == copied[1, 2] and (theirs != copied).any()
+
+
+class Lengths(np.ndarray):
+    """A subclass that changes nothing."""
+
+
+class Column:
+    """An array with rules of its own, that offers a plain one."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype=dtype, copy=copy)
+
+    def mean(self):
+        return np.nanmean(self.data)
+
+
+# spec: N10
+def test_v30_what_is_like_an_array(tmp_path):
+    f = jitted(["x + 1", "x[1:]", "x"], "x")
+    mapped = np.memmap(tmp_path / "data", dtype=np.float64, mode="w+", shape=(3,))
+    for x in (np.ones(3).view(Lengths), mapped):
+        more, part, all_of_it = f(x)
+        theirs = f.py_func(x)
+        assert type(theirs[1]) is type(x)
+        assert type(more) is type(part) is np.ndarray
+        assert np.array_equal(more, theirs[0]) and np.shares_memory(part, x) and all_of_it is x
+    assert type(f.py_func(np.ones(3).view(Lengths))[0]) is Lengths
+    column, mean = Column(np.array([1.0, np.nan])), jitted(["x.mean()"], "x")
+    assert mean.py_func(column) == (1.0,)
+    assert np.isnan(mean(column))
+    more, part, all_of_it = f(column)
+    assert type(more) is type(all_of_it) is np.ndarray and np.shares_memory(all_of_it, column.data)

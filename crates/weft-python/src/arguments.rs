@@ -15,6 +15,7 @@ use weft_ir::{DType, Weak};
 use weft_runtime::{Buffer, Queue};
 use weft_tensor::Node;
 
+use crate::array_like::{offered, plain_subclass, why_refused};
 use crate::binding::Binding;
 use crate::constants::Constant;
 use crate::function::Function;
@@ -256,14 +257,35 @@ impl Arguments {
             if let Ok(tensor) = bound.cast::<UsmNdarray>() {
                 return self.push_tensor(py, k, object, tensor.get());
             }
-            match function.constants.number(&bound)? {
-                Some(number) => {
-                    self.key.push(Word::constant(number));
-                    Ok(())
-                }
-                None => Err(refuse_object(py, object, name)),
+            if let Some(number) = function.constants.number(&bound)? {
+                self.key.push(Word::constant(number));
+                return Ok(());
             }
+            if let Some(view) = plain_subclass(object) {
+                return match self.push_array(k, object, view) {
+                    true => Ok(()),
+                    false => Err(refuse_array(py, view, name)),
+                };
+            }
+            self.push_offered(py, k, &bound, name)
         }
+    }
+
+    /// What is no array itself, but offers one.
+    fn push_offered(&mut self, py: Python<'_>, k: usize, object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+        let refused = || {
+            // SAFETY: a live object.
+            unsafe { refuse_object(py, object.as_ptr(), name) }
+        };
+        let array = if is_numpy(object) { None } else { offered(object, name)? };
+        let array = array.ok_or_else(refused)?;
+        // SAFETY: kept alive for the call.
+        let view = unsafe { ArrayView::new(array.as_ptr()) }.ok_or_else(refused)?;
+        if !self.push_array(k, array.as_ptr(), view) {
+            return Err(refuse_array(py, view, name));
+        }
+        self.kept.push(array.unbind());
+        Ok(())
     }
 
     fn push_scalar(&mut self, object: *mut ffi::PyObject, word: Word, bits: u64) {
@@ -337,7 +359,9 @@ impl Arguments {
     pub(crate) unsafe fn push_hidden(&mut self, object: *mut ffi::PyObject, word: Word) -> bool {
         let (key, host_array) = (self.key.len(), self.host_array);
         // SAFETY: passed on to the caller.
-        let taken = unsafe { self.push_plain(0, object) };
+        let taken = unsafe {
+            self.push_plain(0, object) || plain_subclass(object).is_some_and(|view| self.push_array(0, object, view))
+        };
         // It is not part of what was looked up.
         let same = taken && self.key.last() == Some(&word);
         self.key.truncate(key);
@@ -387,6 +411,16 @@ impl Arguments {
     }
 }
 
+/// Whether an object is an array or a scalar of NumPy's, of whatever type.
+fn is_numpy(object: &Bound<'_, PyAny>) -> bool {
+    let api = Api::get();
+    // SAFETY: a live object has a type; only that is read.
+    unsafe {
+        let is = |ty| ffi::PyObject_TypeCheck(object.as_ptr(), ty) != 0;
+        is(api.array_type()) || is(api.generic_type())
+    }
+}
+
 /// Why an array is not taken, and what to pass instead. Asks NumPy nothing.
 fn refuse_array(py: Python<'_>, view: ArrayView<'_>, name: &str) -> PyErr {
     let message = match view.dtype() {
@@ -425,10 +459,7 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, name: &str) 
     };
     let ty = object.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |s| s.to_string());
     if is_array {
-        let message = format!(
-            "the argument `{name}` is a {ty}, a subclass of ndarray with rules of its own: pass np.asarray({name})"
-        );
-        return errors::new(py, "UnsupportedError", message);
+        return why_refused(&object, name);
     }
     if is_scalar {
         let message = format!("the argument `{name}` is a {ty}, which Weft does not compute with");
@@ -436,7 +467,8 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, name: &str) 
     }
     let advice = match ty.as_str() {
         "dict" | "set" | "frozenset" => ": pass its values as arrays or tuples".to_owned(),
-        "str" | "bytes" | "bytearray" => String::new(),
+        "bytes" | "bytearray" => format!(": pass np.frombuffer({name}, np.uint8)"),
+        "str" => String::new(),
         _ if object.is_instance_of::<pyo3::types::PyTuple>() => format!(": pass tuple({name})"),
         _ if object.is_instance_of::<pyo3::types::PyInt>() => format!(": pass int({name})"),
         _ if object.is_instance_of::<pyo3::types::PyFloat>() => format!(": pass float({name})"),

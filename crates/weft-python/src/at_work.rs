@@ -37,6 +37,18 @@ pub(crate) fn at_work() -> u32 {
     DEPTH.with(Cell::get)
 }
 
+/// Runs code of others that a door has to call, such as an object's `__array__`: what it does is not Weft's work.
+pub(crate) fn outside<T>(work: impl FnOnce() -> T) -> T {
+    struct Restored(u32);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            DEPTH.with(|d| d.set(self.0));
+        }
+    }
+    let _restored = Restored(DEPTH.with(|d| d.replace(0)));
+    work()
+}
+
 /// Runs `work` as Weft's own: a panic becomes `WeftInternalError`.
 pub(crate) fn border<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let inside = Inside::enter();

@@ -14,8 +14,8 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 use weft_ir::Weak;
 
 use crate::arguments::array_word;
+use crate::array_like::plain_array;
 use crate::key::Word;
-use crate::numpy::ArrayView;
 
 unsafe extern "C" {
     /// Not in the limited API, but exported by every CPython 3, with this signature.
@@ -186,7 +186,7 @@ impl Guards {
 /// The word of an array or number that compiled code can read without being given it.
 pub(crate) fn word_of(object: &Bound<'_, PyAny>) -> Option<Word> {
     // SAFETY: a live object, under the GIL.
-    match unsafe { ArrayView::new(object.as_ptr()) } {
+    match unsafe { plain_array(object.as_ptr()) } {
         Some(view) => array_word(view),
         None if object.is_exact_instance_of::<PyFloat>() => Some(Word::weak(Weak::Float)),
         None if object.is_exact_instance_of::<PyInt>() => {

@@ -1,7 +1,7 @@
 //! `weft._core`: all that touches CPython and NumPy's C API. The engine crates have never heard of Python.
 //!
 //! A call flows through the files in this order: [`vectorcall`] and [`dispatcher`], or [`kernel`] (the doors) →
-//! [`function`] (argument binding, specialisations) → [`arguments`], [`key`] and [`constants`] (objects → key and slots) →
+//! [`function`] (argument binding, specialisations) → [`arguments`], [`array_like`], [`key`] and [`constants`] (objects → key and slots) →
 //! [`placement`] and [`context`] (where it runs) → on a miss [`compile`] with [`text`], [`resolve`] and [`guards`] (names →
 //! meanings and assumptions) → [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every
 //! exception, [`at_work`] is the border that no panic crosses. [`device`], [`queue`], [`event`], [`memory`], [`trace`] and [`settings`] are what they say;
@@ -12,6 +12,7 @@
 
 mod arguments;
 mod array_device;
+mod array_like;
 mod assumed;
 mod at_work;
 mod binding;

@@ -15,6 +15,7 @@ use weft_passes::infer::Returns;
 use weft_runtime::{Buffer, list};
 
 use crate::arguments::Arguments;
+use crate::array_like::plain_array;
 use crate::errors;
 use crate::key::{Key, Word};
 use crate::numpy::{ArrayView, read_scalar, scalar_dtype};
@@ -129,7 +130,7 @@ unsafe fn shape_of(py: Python<'_>, object: *mut ffi::PyObject, name: &str, depth
         if object == ffi::Py_None() {
             return Ok(Shape::Weak(Weak::None));
         }
-        if let Some(view) = ArrayView::new(object) {
+        if let Some(view) = plain_array(object) {
             let usable = view.is_native_order() && view.is_aligned();
             if let Some(dtype) = view.dtype().filter(|_| usable) {
                 let (rank, layout, readonly) = (view.shape().len(), view.layout(), view.is_readonly());
@@ -352,7 +353,7 @@ impl<'a> Copied<'a> {
                 Returns::Text(_) => Err(unexpected()),
                 Returns::One | Returns::View => match next(types).ok_or_else(unexpected)? {
                     Type::Tensor(_) => {
-                        let view = ArrayView::new(object).ok_or_else(unexpected)?;
+                        let view = ArrayView::of_any(object).ok_or_else(unexpected)?;
                         row.extend([view.data() as u64, 2 * call.values.len() as u64 + 1]);
                         row.extend(view.shape().iter().chain(view.strides()).map(|&n| n as u64));
                         call.values.push(object);

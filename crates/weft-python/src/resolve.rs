@@ -16,6 +16,7 @@ use weft_ir::{DType, ExcClass, FastMath, half};
 use weft_passes::infer::{FunctionRef, Resolved, Resolver, UserFunction, is_known_function, known_functions};
 
 use crate::arguments::array_word;
+use crate::array_like::plain_array;
 use crate::constants::is_function;
 use crate::dispatcher::Dispatcher;
 use crate::guards::{Expected, Guards, Numbers, Place, Scope, lookup, word_of};
@@ -257,7 +258,7 @@ impl<'a, 'py> Names<'a, 'py> {
     /// What an object is to the compiler. That `place` holds it is assumed.
     fn describe(&mut self, object: &Bound<'py, PyAny>, mut place: Option<Place>) -> PyResult<Resolved> {
         // SAFETY: a live object, under the GIL.
-        if let Some(view) = unsafe { ArrayView::new(object.as_ptr()) } {
+        if let Some(view) = unsafe { plain_array(object.as_ptr()) } {
             return Ok(self.array(view, place));
         }
         let number = object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>();

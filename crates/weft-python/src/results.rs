@@ -344,7 +344,7 @@ impl<'a, 'py> Results<'a, 'py> {
             return Err(errors::internal(self.py, "a result is an argument that was not given"));
         };
         // SAFETY: the caller of `to_python` keeps the arguments alive.
-        let (lender, view) = unsafe { (Bound::from_borrowed_ptr(self.py, lender), ArrayView::new(lender)) };
+        let (lender, view) = unsafe { (Bound::from_borrowed_ptr(self.py, lender), ArrayView::of_any(lender)) };
         if owner & VIEW == 0 {
             return Ok(lender);
         }

@@ -192,7 +192,7 @@ fn host_spans(objects: &[*mut ffi::PyObject]) -> SmallVec<[HostSpan; 8]> {
     let mut spans = SmallVec::new();
     for &object in objects {
         // SAFETY: the arguments of a call are alive.
-        let Some(view) = (unsafe { ArrayView::new(object) }) else { continue };
+        let Some(view) = (unsafe { ArrayView::of_any(object) }) else { continue };
         let wide = |list: &[isize]| list.iter().map(|&n| n as i64).collect::<SmallVec<[i64; 8]>>();
         let size = view.dtype().map_or(1, |d| d.size());
         spans.extend(extent(view.data() as u64, &wide(view.shape()), &wide(view.strides()), size));

@@ -64,6 +64,21 @@ impl<'a> ArrayView<'a> {
         }
     }
 
+    /// The array behind an object that is an `ndarray` or of a subclass, whatever rules that may have.
+    ///
+    /// # Safety
+    /// As for [`ArrayView::new`].
+    #[inline]
+    pub(crate) unsafe fn of_any(object: *mut ffi::PyObject) -> Option<ArrayView<'a>> {
+        // SAFETY: passed on to the caller; instances of subclasses begin with the struct of their base.
+        unsafe {
+            ArrayView::new(object).or_else(|| {
+                let inherits = ffi::PyType_IsSubtype(ffi::Py_TYPE(object), Api::get().array_type()) != 0;
+                inherits.then(|| ArrayView(&*(object as *const RawArray)))
+            })
+        }
+    }
+
     /// Address of the first element.
     #[inline]
     pub(crate) fn data(self) -> *mut u8 {

@@ -295,7 +295,7 @@ fn memory<'py>(
         return Ok(Some(Argument::Tensor { object: tensor.clone(), written }));
     }
     // SAFETY: the object is alive.
-    if unsafe { ArrayView::new(object.as_ptr()) }.is_some() {
+    if unsafe { ArrayView::of_any(object.as_ptr()) }.is_some() {
         return Err(named.wrong(object, ": pass weft.tensor.asarray(x), which copies it to a device"));
     }
     // Scalars of NumPy and ctypes have buffers too; only memory of a device is meant here.

@@ -105,7 +105,7 @@ fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     }
     // SAFETY: the object is alive for both calls.
     unsafe {
-        if ArrayView::new(object.as_ptr()).is_some() {
+        if ArrayView::of_any(object.as_ptr()).is_some() {
             let message = "a NumPy array and a device array in one operation: say where it should run\n   = help: weft.tensor.asarray(a, device=x.device) or weft.tensor.asnumpy(x)";
             return Err(errors::new(py, "ExecutionPlacementError", message));
         }
