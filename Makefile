@@ -24,7 +24,7 @@ help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 demo: setup build ## One function, one kernel, one tensor expression on every device found, beside NumPy
-	@WEFT_OPENCL_DIR=$(CURDIR)/$(VENV)/lib $(PY) examples/demo.py
+	@WEFT_OPENCL_DIR=$(CURDIR)/$(VENV)/lib $(PY) examples/demo.py target/demo
 
 test: setup lint test-rust build test-python ## Everything a change must pass
 

@@ -1,7 +1,9 @@
 """The tour (`make demo`): one njit function, one kernel and one tensor expression on every device found.
 
-Each result is compared with NumPy's and timed beside it; then a kernel paints a fractal into `target/demo/`. Ends with
-status 1 when a result is wrong.
+    python examples/demo.py [folder]
+
+Each result is compared with NumPy's and timed beside it; then a kernel paints a fractal into the folder, or the current
+one. Ends with status 1 when a result is wrong.
 """
 
 import platform
@@ -9,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import fractal
@@ -162,7 +165,7 @@ def show_cases(devices: list[weft.Device]) -> bool:
     return fine
 
 
-def paint(device: weft.Device) -> bool:
+def paint(device: weft.Device, file: Path) -> bool:
     every = 20
     fractal.render(device, 1, 1)  # compiles
     start = time.perf_counter()
@@ -171,10 +174,10 @@ def paint(device: weft.Device) -> bool:
     start = time.perf_counter()
     expected = fractal.reference(every)
     theirs = (time.perf_counter() - start) * every**2
-    fractal.write_png(fractal.OUTPUT, picture)
+    fractal.write_png(file, picture)
     fine = fractal.agrees(picture[::every, ::every], expected)
     verdict = "they agree" if fine else "THEY DIFFER"
-    print(f"  {fractal.OUTPUT}")
+    print(f"  {file}")
     print(f"  {fractal.WIDTH} × {fractal.HEIGHT} by a kernel on {device.filter_string}: {duration(ours).strip()}")
     print(f"  the same with NumPy: {duration(theirs).strip()}, from one pixel in {every**2}, where {verdict}")
     return fine
@@ -195,7 +198,8 @@ def main() -> int:
 
     print("\nA picture\n")
     default = weft.default_device()
-    fine &= paint(default if default in doubles else doubles[0])
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    fine &= paint(default if default in doubles else doubles[0], folder / fractal.FILE)
     print()
     if not fine:
         print("demo: a result differs from NumPy's, see above", file=sys.stderr)

@@ -1,6 +1,6 @@
 """A fractal, computed by a kernel: a spiral of the Mandelbrot set in relief, one work-item to a pixel.
 
-    python examples/fractal.py [device]         writes target/demo/mandelbrot.png
+    python examples/fractal.py [device] [file]      writes mandelbrot.png into the current folder, or that file
 
 `render` gives the picture as floats of shape (height, width, 3); `reference` computes a sample of its pixels with
 NumPy, for comparison; `write_png` puts a picture into a file.
@@ -22,7 +22,7 @@ LEFT = CENTRE[0] - SPAN / 2
 PIXEL = SPAN / WIDTH
 TOP = CENTRE[1] + PIXEL * HEIGHT / 2
 
-OUTPUT = Path(__file__).parents[1] / "target" / "demo" / "mandelbrot.png"
+FILE = Path("mandelbrot.png")
 
 
 @weft.kernel
@@ -134,5 +134,7 @@ def write_png(path: Path, picture: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    write_png(OUTPUT, render(sys.argv[1] if len(sys.argv) > 1 else weft.default_device()))
-    print(OUTPUT)
+    given = dict(enumerate(sys.argv))
+    file = Path(given.get(2, FILE))
+    write_png(file, render(given.get(1) or weft.default_device()))
+    print(file)

@@ -95,9 +95,7 @@ def doctor(arguments: list[str]) -> int:
             print(f"  device: {device.filter_string}, {device.name}")
         if name == "native" and broken:
             print(f"  problem: a function of one line did not run: {broken}")
-            print(
-                "  to do: install weft again with `pip install --force-reinstall weft`, and file a bug if it stays so"
-            )
+            print("  to do: install the wheel again, with pip's --force-reinstall, and file a bug if it stays so")
         if report["problem"]:
             print(f"  problem: {report['problem']}")
         for tried in report["looked_for"]:
