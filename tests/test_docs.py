@@ -49,6 +49,17 @@ def test_the_one_minute_example_runs():
     assert done.returncode == 0, done.stderr
 
 
+# spec: G5
+def test_the_fractal_is_written_where_one_stands(tmp_path):
+    example = str(ROOT / "examples" / "fractal.py")
+    done = subprocess.run(
+        [sys.executable, example, "native"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "mandelbrot.png\n"
+    assert (tmp_path / "mandelbrot.png").read_bytes()[:4] == b"\x89PNG"
+
+
 # spec: G2
 def test_the_refusal_in_the_readme_is_what_a_user_sees(tmp_path):
     shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]

@@ -125,6 +125,32 @@ _HIDDEN = {"Any", "TYPE_CHECKING", "annotations"}
 _SUBMODULES = {"atomic", "compat", "memory", "program", "tensor", "types", "utils"}
 
 
+# Names that one looks for who comes from Numba, and what to write.
+_INSTEAD = {
+    "vectorize": "write the array expression in a function with @weft.njit",
+    "guvectorize": "write a loop, or a weft.prange, over the outer axes in a function with @weft.njit",
+    "stencil": "write slices (`x[2:] - x[:-2]`), or a loop, in a function with @weft.njit",
+    "cuda": 'kernels are functions with @weft.kernel, run inside weft.device_context("cuda")',
+    "typed": "lists are Python's own; dicts are not compiled yet",
+}
+
+
+def _instead(name: str) -> str:
+    """What to write instead of a name that is not there."""
+    if name.startswith("_"):
+        return ""
+    if name in _INSTEAD:
+        return f": {_INSTEAD[name]}"
+    import difflib
+
+    from weft import types
+
+    if name in types.__all__:
+        return f"; did you mean weft.types.{name}?"
+    near = difflib.get_close_matches(name, __all__, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         import importlib
@@ -134,7 +160,7 @@ def __getattr__(name: str) -> Any:
         from weft._report import Report
 
         return Report
-    raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    raise AttributeError(f"module 'weft' has no attribute {name!r}{_instead(name)}", name=name)
 
 
 def __dir__() -> list[str]:

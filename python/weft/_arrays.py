@@ -68,11 +68,13 @@ def offered(value: Any) -> np.ndarray[Any, Any] | None:
     It shows the object's own memory, so that what is written there is the object's; or it is a copy, or may be one, and
     read-only, so that nothing that is written is lost.
     """
-    if isinstance(value, (bytes, bytearray)):
+    # Text; and what follows rules of its own in NumPy's functions, such as units.
+    if isinstance(value, (bytes, bytearray)) or hasattr(type(value), "__array_function__"):
         return None
     if hasattr(value, "__array_interface__") or hasattr(value, "__array_struct__") or _has_buffer(value):
         return np.asarray(value, copy=False)
-    convert = getattr(value, "__array__", None)
+    # What has no dtype can be made an array and is none: a polynomial, a table.
+    convert = getattr(value, "__array__", None) if hasattr(value, "dtype") else None
     if convert is not None:
         try:
             return _exact(convert(copy=False))

@@ -168,7 +168,7 @@ class Column:
     """As pandas' Series since 3.0: an array without a copy is a read-only view."""
 
     def __init__(self, data):
-        self.data = data
+        self.data, self.dtype = data, data.dtype
 
     def __array__(self, dtype=None, copy=None):
         view = np.array(self.data, dtype=dtype, copy=copy)
@@ -189,7 +189,7 @@ class Chunked:
     """As polars' Series in pieces: one array is always a copy."""
 
     def __init__(self, *parts):
-        self.parts = parts
+        self.parts, self.dtype = parts, parts[0].dtype
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:
@@ -224,6 +224,13 @@ class Capsule:
         return self.data.__dlpack_device__()
 
 
+class Quantity(Column):
+    """As units are: an array with rules of its own in NumPy's functions."""
+
+    def __array_function__(self, function, types, args, kwargs):
+        raise AssertionError("not reached")
+
+
 class OnDevice(Capsule):
     def __dlpack_device__(self):
         return (2, 0)
@@ -233,6 +240,8 @@ class OnDevice(Capsule):
 
 
 class Failing:
+    dtype = np.dtype(float)
+
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("no numbers here\n(details)")
 
@@ -298,6 +307,9 @@ def test_what_is_no_array_of_the_host_is_refused():
         one_more(Failing())
     with pytest.raises(weft.UnsupportedError, match="is an array of object_"):
         one_more(Column(np.array(["a", 1], dtype=object)))
+    for other in (np.poly1d([1.0, 2.0]), Quantity(np.ones(2))):
+        with pytest.raises(weft.TypingError, match=r"pass np.asarray\(x\), where its own rules may be left out"):
+            one_more(other)
     for other in (b"ab", bytearray(b"ab")):
         with pytest.raises(weft.TypingError, match=r"pass np.frombuffer\(x, np.uint8\)"):
             one_more(other)

@@ -255,3 +255,24 @@ def test_builtin_exceptions(cls):
         assert type(caught.value) is type(expected.value)
         assert str(caught.value) == str(expected.value)
         assert caught.value.args == expected.value.args
+
+
+# spec: G2
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "vectorize",
+            "module 'weft' has no attribute 'vectorize': write the array expression in a function with @weft.njit",
+        ),
+        ("float64", "module 'weft' has no attribute 'float64'; did you mean weft.types.float64?"),
+        ("parange", "module 'weft' has no attribute 'parange'; did you mean prange?"),
+        ("qqq", "module 'weft' has no attribute 'qqq'"),
+        ("__path__x", "module 'weft' has no attribute '__path__x'"),
+    ],
+)
+def test_a_name_that_weft_does_not_have(name, text):
+    with pytest.raises(AttributeError) as caught:
+        getattr(weft, name)
+    assert str(caught.value) == text
+    assert not hasattr(weft, name)

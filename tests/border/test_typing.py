@@ -3,9 +3,12 @@
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
+
+import weft
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(__file__).parent / "typed.py"
@@ -38,3 +41,22 @@ def test_a_type_checker_sees_the_signature_of_what_is_decorated():
         (answer,) = said[number]
         assert answer == text if kind == "error" else text in answer.replace('"', ""), (number, answer)
     assert len(wanted) > 10
+
+
+# spec: G5
+def test_what_annotations_name_is_there_when_the_program_runs():
+    class Box:
+        @weft.njit
+        def first(self, x):
+            return x
+
+    @weft.kernel
+    def k(out):
+        out[0] = 1.0
+
+    assert isinstance(Box.first, weft.Dispatcher) and isinstance(k, weft.Kernel)
+    assert typing.get_origin(weft.Dispatcher[[float], float]) is weft.Dispatcher
+    assert typing.get_args(weft.Dispatcher[[float], float]) == ([float], float)
+    assert typing.get_origin(weft.Kernel[[float]]) is weft.Kernel
+    # The stub says that a method has the attributes of its function.
+    assert Box().first.specializations == [] and Box().first.__func__ is Box.first

@@ -546,10 +546,10 @@ class Lengths(np.ndarray):
 
 
 class Column:
-    """An array with rules of its own, that offers a plain one."""
+    """A column with missing values, that offers an array."""
 
     def __init__(self, data):
-        self.data = data
+        self.data, self.dtype = data, data.dtype
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self.data, dtype=dtype, copy=copy)

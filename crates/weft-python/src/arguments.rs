@@ -472,8 +472,11 @@ unsafe fn refuse_object(py: Python<'_>, object: *mut ffi::PyObject, name: &str) 
         _ if object.is_instance_of::<pyo3::types::PyTuple>() => format!(": pass tuple({name})"),
         _ if object.is_instance_of::<pyo3::types::PyInt>() => format!(": pass int({name})"),
         _ if object.is_instance_of::<pyo3::types::PyFloat>() => format!(": pass float({name})"),
+        _ if object.hasattr("__array__").unwrap_or(false) => {
+            format!(": pass np.asarray({name}), where its own rules may be left out")
+        }
         _ if object.is_callable() => ": functions are taken if they are written in Python, or known to Weft".to_owned(),
-        _ => String::new(),
+        _ => format!(": pass what the function needs of {name}"),
     };
     let message = format!(
         "the argument `{name}` is a {ty}; compiled functions take NumPy and Weft arrays, NumPy scalars, int, float, \
