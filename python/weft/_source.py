@@ -2,7 +2,8 @@
 
 In comes a Python function when its decorator runs; out comes a `Source`: lines of a file, and which function of them
 is meant. The text is proved against the function's code object when it is first compiled, so that decorating costs
-microseconds.
+microseconds. Of functions of which Python has kept no text (the plain prompt, `exec`, standard input) it is rebuilt
+then, from their bytecode (`_decompile`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import io
 import linecache
 import opcode
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -35,7 +37,7 @@ _OPERATORS = {
 class Source(NamedTuple):
     """Where a function's text is. `lines` is shared with linecache and never changed."""
 
-    lines: list[str]
+    lines: list[str]  # none: the text is to be rebuilt
     filename: str
     given: bool  # by `source=`: there is no file behind it
 
@@ -52,7 +54,7 @@ class Excerpt(NamedTuple):
 
 
 def capture(function: FunctionType, source: str | None) -> Source:
-    """Takes the text behind a function, or refuses with the way out."""
+    """Takes the text behind a function, where Python has kept it."""
     code = function.__code__
     if source is not None:
         if not isinstance(source, str):
@@ -64,11 +66,6 @@ def capture(function: FunctionType, source: str | None) -> Source:
     lines = linecache.getlines(filename, function.__globals__)
     if not lines and filename == "<string>" and function.__module__ == "__main__":
         lines = _command_line()
-    if not lines:
-        raise CompileError(
-            f"the source of `{function.__name__}` cannot be found (file {filename!r}, line {code.co_firstlineno}): "
-            f"give it with weft.njit({function.__name__}, source='def {function.__name__}(…): …')"
-        )
     return Source(lines, filename, False)
 
 
@@ -102,6 +99,48 @@ def _command_line() -> list[str]:
 
 def excerpt(function: FunctionType, source: Source) -> Excerpt:
     """The part of the source that holds the function, proved to be the function's."""
+    if not source.lines and not source.given:
+        found = _rebuilt(function)
+        if found is None:
+            raise _not_found(function)
+        return found
+    try:
+        return _kept(function, source)
+    except CompileError:
+        # Where there is no file, other text may stand under the name of this: all that `exec` runs is "<string>".
+        found = None if source.given or os.path.exists(source.filename) else _rebuilt(function)
+        if found is None:
+            raise
+        return found
+
+
+def _rebuilt(function: FunctionType) -> Excerpt | None:
+    """The text of a function from its bytecode, which compiles to that bytecode again."""
+    from weft import _decompile
+
+    code = function.__code__
+    text = _decompile.rebuilt(code, function.__defaults__ or (), function.__kwdefaults__)
+    if text is None:
+        return None
+    name = f"{code.co_filename} (text rebuilt from bytecode)"
+    found = Excerpt(text, name, code.co_firstlineno, code.co_name, 1, 0)
+    if code.co_name != "<lambda>":
+        return found
+    body = ast.parse(text, mode="eval").body
+    assert isinstance(body, ast.Lambda)
+    return found._replace(name=None, line=body.body.lineno, col=body.body.col_offset)
+
+
+def _not_found(function: FunctionType) -> CompileError:
+    code = function.__code__
+    return CompileError(
+        f"the source of `{function.__name__}` cannot be found (file {code.co_filename!r}, line {code.co_firstlineno}): "
+        f"give it with weft.njit({function.__name__}, source='def {function.__name__}(…): …')"
+    )
+
+
+def _kept(function: FunctionType, source: Source) -> Excerpt:
+    """The part of the text that Python has kept."""
     code = function.__code__
     name = code.co_name
     if name == "<lambda>":

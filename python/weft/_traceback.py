@@ -46,7 +46,12 @@ def exception(class_: Any, arguments: tuple[Any, ...], entries: list[tuple[Place
     An entry is a place and the name of the function it is in. Classes of Python's and ours come as names.
     """
     cls = _class(class_) if isinstance(class_, str) else class_
-    made: BaseException = cls(*arguments)
+    try:
+        made: BaseException = cls(*arguments)
+    except BaseException as failure:
+        # What the constructor raises is raised where it is called, and shows the constructor's own frames.
+        inside = failure.__traceback__
+        made = failure.with_traceback(inside.tb_next if inside else None)
     if not entries:
         return made
     place, function = entries[-1]
@@ -56,7 +61,8 @@ def exception(class_: Any, arguments: tuple[Any, ...], entries: list[tuple[Place
     try:
         stub()
     except BaseException as raised:
+        # What is raised is another exception where the class has made something that is none.
         traceback = raised.__traceback__
         # Without this function's own entry.
-        return made.with_traceback(traceback.tb_next if traceback else None)
+        return raised.with_traceback(traceback.tb_next if traceback else None)
     raise AssertionError("the stub raises")

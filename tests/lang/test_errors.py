@@ -111,6 +111,45 @@ def test_exceptions_of_compiled_code_have_the_users_line():
     assert frame.line[frame.colno - 8 : frame.end_colno - 8] == "c // b"
 
 
+class Picky(Exception):
+    def __init__(self, a, b):
+        if a < 0:
+            raise KeyError(a)
+        super().__init__(a, b)
+
+
+class NoException(Exception):
+    def __new__(cls):
+        return 3
+
+
+# spec: N2
+def test_an_exception_that_cannot_be_made_points_at_its_raise():
+    @weft.njit
+    def made(x):
+        if x == 1:
+            raise Picky(x)
+        if x == 2:
+            raise NoException()
+        raise Picky(-x, 2)
+
+    @weft.njit
+    def f(x):
+        return made(x) + 1
+
+    for x in (1, 2, 3):
+        with pytest.raises((TypeError, KeyError)) as ours:
+            f(x)
+        with pytest.raises((TypeError, KeyError)) as plain:
+            made.py_func(x)
+        assert (ours.type, str(ours.value)) == (plain.type, str(plain.value))
+        shown, expected = (traceback.extract_tb(caught.value.__traceback__)[1:] for caught in (ours, plain))
+        assert [(entry.filename, entry.name, entry.lineno) for entry in shown][1:] == [
+            (entry.filename, entry.name, entry.lineno) for entry in expected
+        ]
+        assert shown[0].name == "f"
+
+
 # spec: N9
 def test_python_ints_that_leave_64_bits_raise():
     with pytest.raises(OverflowError) as caught:

@@ -191,18 +191,6 @@ def test_python_dash_c_in_every_spelling(options):
 
 
 # spec: N1
-def test_a_program_from_standard_input_has_no_source():
-    program = """
-import weft
-try:
-    weft.njit(lambda x: x)
-except weft.CompileError as error:
-    print("source=" in str(error))
-"""
-    assert run("-", text=program) == "True\n"
-
-
-# spec: N1
 def test_without_column_positions():
     program = """
 import weft

@@ -195,25 +195,36 @@ impl Diagnostic {
     }
 }
 
-/// The name of `candidates` nearest to `wanted`, if one is near enough to suggest.
+/// The name of `candidates` nearest to `wanted`, if `wanted` looks like a slip of it: one edit, or two in a long name, with
+/// the same first letter, or the first two changed over. What merely looks alike would mislead (`rint` for `int`).
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = ((wanted.chars().count() + 1) / 3).max(1);
-    candidates.into_iter().map(|c| (distance(wanted, c), c)).filter(|&(d, _)| d <= limit).min().map(|(_, c)| c)
+    let limit = (wanted.chars().count() / 4).clamp(1, 2);
+    let starts = |c: &str| {
+        let (mut a, mut b) = (wanted.chars(), c.chars());
+        let (a, b) = ((a.next(), a.next()), (b.next(), b.next()));
+        a.0 == b.0 || (a.0 == b.1 && a.1 == b.0)
+    };
+    let near = candidates.into_iter().filter(|c| starts(c)).map(|c| (distance(wanted, c), c));
+    near.filter(|&(d, _)| d <= limit).min().map(|(_, c)| c)
 }
 
-/// Levenshtein distance.
+/// How many letters are put in, left out, changed, or changed over with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let next = (corner + usize::from(ca != cb)).min(row[j] + 1).min(row[j + 1] + 1);
-            corner = std::mem::replace(&mut row[j + 1], next);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = changed.min(row[j - 1] + 1).min(rows[i - 1][j] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -225,6 +236,13 @@ mod tests {
         assert_eq!(nearest("sinn", ["sin", "cos"]), Some("sin"));
         assert_eq!(nearest("shpae", ["shape", "size"]), Some("shape"));
         assert_eq!(nearest("quantile", ["sin", "cos"]), None);
+        assert_eq!(nearest("apend", ["append", "pop"]), Some("append"));
+        assert_eq!(nearest("sni", ["sin", "tan"]), Some("sin"));
+        assert_eq!(nearest("ocs", ["sin", "cos"]), Some("cos"));
+        assert_eq!(nearest("nanmaen", ["nanmean", "nanmedian"]), Some("nanmean"));
+        assert_eq!(nearest("int", ["rint", "dint"]), None);
+        assert_eq!(nearest("float", ["floor", "float16"]), None);
+        assert_eq!(nearest("", ["a"]), None);
     }
 
     #[test]

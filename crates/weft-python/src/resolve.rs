@@ -517,6 +517,10 @@ fn is_library(module: &Bound<'_, PyModule>) -> bool {
 }
 
 fn nearest_attribute(object: &Bound<'_, PyAny>, wanted: &str) -> Option<String> {
+    // `np.int` and `np.float` were Python's own.
+    if object.cast::<PyModule>().is_ok() && object.py().import("builtins").ok()?.hasattr(wanted).ok()? {
+        return Some(wanted.to_owned());
+    }
     let names: Vec<String> = object.dir().ok()?.iter().filter_map(|n| n.extract().ok()).collect();
     weft_diag::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
 }

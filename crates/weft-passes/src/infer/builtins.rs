@@ -38,9 +38,17 @@ impl Infer<'_> {
                 Iter::Map(f.clone(), all.iter().map(|a| self.iterable(a)).collect::<Result<_, _>>()?)
             }
             ("filter", [f, it]) => Iter::Filter(f.clone(), self.iterable(it)?),
-            _ => return Err(self.typing(format!("{name}() does not take {} arguments", args.len()))),
+            _ => return Err(self.typing(format!("{name}() does not take {}", super::call::counted(args.len())))),
         };
         Ok(Abs::Iter(Box::new(iter)))
+    }
+
+    /// A value that has no items, or none that can be had.
+    pub(super) fn not_iterable(&self, a: &Abs) -> Diagnostic {
+        if matches!(a, Abs::Const(Const::Str(_)) | Abs::Format(..)) {
+            return self.refuse("the characters of a string are not supported yet").help("use a tuple of strings");
+        }
+        self.typing(format!("'{}' object is not iterable", self.describe(a)))
     }
 
     /// Something with a length and items: generators become lists first.
@@ -49,7 +57,7 @@ impl Infer<'_> {
             Abs::Iter(it) if matches!(**it, Iter::Generator(_) | Iter::Filter(..)) => self.list_of(a),
             Abs::Tuple(_) | Abs::Range(_) | Abs::Iter(_) => Ok(a.clone()),
             a if self.as_tensor(a).is_some() || self.as_list(a).is_some() => Ok(a.clone()),
-            other => Err(self.typing(format!("'{}' object is not iterable", self.describe(other)))),
+            other => Err(self.not_iterable(other)),
         }
     }
 

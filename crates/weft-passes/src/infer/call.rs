@@ -86,13 +86,10 @@ impl Infer<'_> {
             }
             Resolved::NotYet { name } => {
                 let d = self.refuse(format!("`np.{name}` is not supported yet"));
-                let near = library::related_of_numpy(&name);
-                let near: Vec<String> = near.iter().map(|near| format!("`np.{near}`")).collect();
                 let outside = "call it outside and pass the result, or write it out";
-                Err(match near.as_slice() {
-                    [] => d.help(outside),
-                    [one] => d.help(format!("{one} is; or {outside}")),
-                    some => d.help(format!("{} are; or {outside}", some.join(" and "))),
+                Err(match library::in_other_words(&name) {
+                    Some(words) => d.help(format!("write `{words}`, where no axis is given; or {outside}")),
+                    None => d.help(outside),
                 })
             }
             Resolved::Other { what } => {
@@ -173,7 +170,10 @@ impl Infer<'_> {
             ("builtins.isinstance", [x, classes]) => self.is_instance(x, classes),
             ("weft.get_global_id", [d]) => self.work_item(d, true),
             ("weft.get_global_size", [d]) => self.work_item(d, false),
-            _ => Err(self.typing(format!("{}() does not take {} arguments here", short(name), args.len()))),
+            _ => {
+                let given = counted(args.len());
+                Err(self.typing(format!("{}() does not take {given} here", self.known_as(name))))
+            }
         }
     }
 
@@ -208,12 +208,12 @@ impl Infer<'_> {
         }
         let (space, bound) = match (overload.form, bound.split_first()) {
             (Form::Generate, Some((Abs::Tuple(sizes), rest))) => (Some(self.space(sizes)?), rest.to_vec()),
-            (Form::Generate, _) => return Err(self.typing(format!("{}() takes a shape", short(name)))),
+            (Form::Generate, _) => return Err(self.typing(format!("{}() takes a shape", self.known_as(name)))),
             _ => (None, bound),
         };
         for a in &bound {
             if self.as_tensor(a).is_none() && self.type_of(a).is_none_or(|t| !t.is_scalar()) {
-                let message = format!("{}() takes numbers and arrays, found {}", short(name), self.describe(a));
+                let message = format!("{}() takes numbers and arrays, found {}", self.known_as(name), self.describe(a));
                 return Err(self.typing(message));
             }
         }
@@ -282,9 +282,7 @@ impl Infer<'_> {
         let star = params.iter().position(|p| kind(p, &[ParamKind::Star]));
         let most = params.iter().filter(|p| kind(p, &[ParamKind::PositionalOnly, ParamKind::Ordinary])).count();
         if positional > most && star.is_none() {
-            let plural = if most == 1 { "" } else { "s" };
-            let message = format!("{}() takes {most} argument{plural}, {positional} were given", short(name));
-            return Err(self.typing(message));
+            return Err(self.too_many(name, overload, positional));
         }
         let mut bound: Vec<Option<Abs>> = args[..positional.min(most)].iter().cloned().map(Some).collect();
         bound.resize(params.len(), None);
@@ -293,7 +291,7 @@ impl Infer<'_> {
         }
         for (keyword, value) in keywords.iter().zip(&args[positional..]) {
             let Some(k) = params.iter().position(|p| p.name == *keyword) else {
-                let d = self.refuse(format!("{}() has no keyword `{keyword}` that Weft supports", short(name)));
+                let d = self.refuse(format!("{}() has no keyword `{keyword}` that Weft supports", self.known_as(name)));
                 return Err(match weft_diag::nearest(keyword, params.iter().map(|p| p.name.as_str())) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => {
@@ -303,7 +301,7 @@ impl Infer<'_> {
                 });
             };
             if bound[k].replace(value.clone()).is_some() {
-                return Err(self.typing(format!("{}() got two values for `{keyword}`", short(name))));
+                return Err(self.typing(format!("{}() got two values for `{keyword}`", self.known_as(name))));
             }
         }
         let mut out = vec![];
@@ -312,11 +310,39 @@ impl Infer<'_> {
             match value.or_else(default) {
                 Some(a) => out.push(a),
                 None => {
-                    return Err(self.typing(format!("{}() is missing the argument `{}`", short(name), param.name)));
+                    return Err(self.typing(format!(
+                        "{}() is missing the argument `{}`",
+                        self.known_as(name),
+                        param.name
+                    )));
                 }
             }
         }
         Ok(out)
+    }
+
+    fn too_many(&self, name: &str, overload: &Overload, given: usize) -> Diagnostic {
+        let positional = [ParamKind::PositionalOnly, ParamKind::Ordinary];
+        let params: Vec<_> = overload.params.iter().filter(|p| positional.contains(&p.kind)).collect();
+        let least = params.iter().filter(|p| p.default.is_none()).count();
+        // Ufuncs take `out` after the others.
+        let out = overload.form == Form::Elementwise && overload.params.iter().all(|p| p.name != "out");
+        let most = params.len() + usize::from(out);
+        // The object of a method is not counted.
+        let own = usize::from(is_method(name));
+        let (least, most, given) = (least.saturating_sub(own), most.saturating_sub(own), given.saturating_sub(own));
+        let takes = if least == most { counted(most) } else { format!("from {least} to {most} arguments") };
+        let were = if given == 1 { "was" } else { "were" };
+        self.typing(format!("{}() takes {takes}, {given} {were} given", self.known_as(name)))
+    }
+
+    /// The name a user knows of a library function: inside the library, that of the function which the program called.
+    fn known_as(&self, name: &str) -> String {
+        let inside = self.frames.iter().rev().map_while(|f| match &f.scope {
+            Scope::Library(function) => Some(function.as_str()),
+            _ => None,
+        });
+        short(inside.last().unwrap_or(name)).to_owned()
     }
 
     fn range_object(&mut self, args: &[Abs]) -> Result<Abs, Diagnostic> {
@@ -517,9 +543,23 @@ impl Infer<'_> {
     }
 }
 
-/// The name a user knows.
+/// The name of a function without where the library has it.
 fn short(name: &str) -> &str {
-    name.strip_prefix("builtins.").or(name.strip_prefix("weft.lib.")).unwrap_or(name)
+    match name.strip_prefix("weft.lib.") {
+        Some(inside) => inside.rsplit('.').next().unwrap_or(inside).trim_start_matches('_'),
+        None => name.strip_prefix("builtins.").unwrap_or(name),
+    }
+}
+
+/// Whether a canonical name is that of a method.
+fn is_method(name: &str) -> bool {
+    let (class, _) = name.rsplit_once('.').unwrap_or_default();
+    ["numpy.ndarray", "numpy.generic"].contains(&class) || (class.starts_with("builtins.") && class != "builtins")
+}
+
+/// `1 argument`, `2 arguments`.
+pub(super) fn counted(arguments: usize) -> String {
+    format!("{arguments} argument{}", if arguments == 1 { "" } else { "s" })
 }
 
 /// A default value written as a literal.

@@ -85,15 +85,28 @@ pub fn is_known_function(name: &str) -> bool {
     BUILTINS.binary_search(&name).is_ok() || number(name).is_some()
 }
 
-/// Functions of NumPy that a program may call and whose names are in this one, which is not there: `prod` for
-/// `nanprod`. Names that merely look alike (`sort`, `sqrt`) would mislead.
-pub(super) fn related_of_numpy(name: &str) -> Vec<&'static str> {
-    let last = name.rsplit('.').next().unwrap_or(name);
-    let functions = known_functions().filter_map(|known| known.strip_prefix("numpy."));
-    let mut found: Vec<&str> = functions.filter(|known| known.len() >= 3 && last.contains(known)).collect();
-    let all = found.clone();
-    found.retain(|short| !all.iter().any(|long| long.len() > short.len() && long.contains(short)));
-    found
+/// What computes the same as a function of NumPy that is not there yet, for one array `x`. Sorted.
+const IN_OTHER_WORDS: [(&str, &str); 15] = [
+    ("cumulative_prod", "np.cumprod(x)"),
+    ("cumulative_sum", "np.cumsum(x)"),
+    ("diagflat", "np.diag(x.ravel())"),
+    ("ediff1d", "np.diff(x.ravel())"),
+    ("iscomplex", "np.imag(x) != 0"),
+    ("isreal", "np.imag(x) == 0"),
+    ("nancumprod", "np.cumprod(np.where(np.isnan(x), 1, x))"),
+    ("nancumsum", "np.cumsum(np.where(np.isnan(x), 0, x))"),
+    ("nanmax", "np.max(x[~np.isnan(x)])"),
+    ("nanmean", "np.mean(x[~np.isnan(x)])"),
+    ("nanmin", "np.min(x[~np.isnan(x)])"),
+    ("nanprod", "np.prod(x[~np.isnan(x)])"),
+    ("nanstd", "np.std(x[~np.isnan(x)])"),
+    ("nansum", "np.sum(x[~np.isnan(x)])"),
+    ("nanvar", "np.var(x[~np.isnan(x)])"),
+];
+
+/// How to write a function of NumPy that is not there yet. Functions whose names look alike mean something else.
+pub(super) fn in_other_words(name: &str) -> Option<&'static str> {
+    IN_OTHER_WORDS.binary_search_by_key(&name, |(name, _)| *name).ok().map(|at| IN_OTHER_WORDS[at].1)
 }
 
 fn number(name: &str) -> Option<usize> {

@@ -423,7 +423,7 @@ impl Infer<'_> {
                     Err(self.refuse(format!("the length of a {what} is not known")).help("make it a list first"))
                 }
             },
-            other => Err(self.typing(format!("'{}' object is not iterable", self.describe(other)))),
+            other => Err(self.not_iterable(other)),
         }
     }
 

@@ -399,6 +399,7 @@ impl Infer<'_> {
         }
         let items = match self.sequence(a) {
             Ok(items) => items,
+            Err(_) if matches!(a, Abs::Const(Const::Str(_)) | Abs::Format(..)) => return Err(self.not_iterable(a)),
             Err(_) => {
                 let what = self.describe(a);
                 return Err(self.typing(format!("cannot unpack non-iterable {what} object")));
@@ -469,6 +470,9 @@ impl Infer<'_> {
             && let Iter::Generator(_) = **it
         {
             return self.collect(a);
+        }
+        if matches!(a, Abs::Const(Const::Str(_)) | Abs::Format(..)) {
+            return Err(self.not_iterable(a));
         }
         if !self.is_static(a) {
             let what = self.describe(a);
