@@ -1,9 +1,11 @@
 """What holds for every test: the guard on NumPy, the devices, and that nothing but CUDA is skipped.
 
 `WEFT_GUARD_NUMPY=0` turns the guard of `guard.py` off. `WEFT_REQUIRE_OPENCL=1` and `WEFT_REQUIRE_CUDA=1` end the
-session where such a device is missing.
+session where such a device is missing. `WEFT_GC_THRESHOLD=1` lets the garbage collector run wherever
+it may.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -23,6 +25,9 @@ else:
     collect_ignore = ["test_guard.py"]
 
 import weft
+
+if threshold := os.environ.get("WEFT_GC_THRESHOLD"):
+    gc.set_threshold(int(threshold))
 
 guard.watch(weft._core.at_work)
 

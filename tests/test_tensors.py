@@ -1,5 +1,9 @@
 """What there is of tensors on every device, and what says that it is not there yet."""
 
+import copy
+import operator
+import pickle
+
 import pytest
 
 import numpy as np
@@ -67,6 +71,95 @@ def test_it_does_not_become_a_numpy_array_by_itself(device):
     with pytest.raises(TypeError):
         x += t
     assert (x == 1).all()
+
+
+# spec: T6a
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.asarray,
+        np.array,
+        np.ascontiguousarray,
+        lambda t: np.array(t, copy=True),
+        lambda t: np.asarray(t, dtype="float32"),
+        lambda t: np.array([t, t]),
+        lambda t: np.concatenate([t, t]),
+        lambda t: np.zeros(3).__setitem__(slice(None), t),
+    ],
+)
+def test_numpy_is_told_how_to_copy_it(convert, device):
+    with pytest.raises(weft.ExecutionPlacementError, match=r"copy it with weft.tensor.asnumpy\(x\)"):
+        convert(wt.ones(3, device=device))
+
+
+# spec: T5
+def test_one_element_becomes_a_number_and_several_do_not(device):
+    for value, convert in [(2.5, float), (2.5, int), (1 + 2j, complex), (True, bool), (2.5, complex), (7, float)]:
+        for host in (np.array(value), np.array([value])):
+            t = wt.asarray(host, device=device)
+            result = convert(t)
+            assert result == convert(value) and type(result) is convert
+            several = wt.asarray(np.array([value, value]), device=device)
+            with pytest.raises(ValueError, match="more than one element" if convert is bool else "array of size 1"):
+                convert(several)
+    for convert in (float, int):
+        with pytest.raises(TypeError, match=rf"{convert.__name__}\(\) argument must be .*not 'complex'"):
+            convert(wt.asarray(np.array(1 + 2j), device=device))
+    with pytest.raises(ValueError, match="empty array is ambiguous"):
+        bool(wt.zeros(0, device=device))
+
+
+# spec: T5
+def test_what_python_asks_of_an_array(device):
+    t, x, number = wt.arange(3.0, device=device), np.arange(3.0), wt.asarray(np.array(2.5), device=device)
+    assert len(t) == 3 and f"{t}" == f"{x}" and f"{number:.2f}" == f"{np.array(2.5):.2f}" == "2.50"
+    for several, one in [(t, number), (x, np.array(2.5))]:
+        for ask, error in [
+            (lambda t, n: len(n), TypeError),
+            (lambda t, n: iter(n), TypeError),
+            (lambda t, n: f"{t:.2f}", TypeError),
+            (lambda t, n: hash(t), TypeError),
+            (lambda t, n: pow(t, 2.0, 3.0), TypeError),
+            (lambda t, n: operator.delitem(t, 0), ValueError),
+        ]:
+            with pytest.raises(error):
+                ask(several, one)
+    with pytest.raises(weft.UnsupportedError, match="loops over them"):
+        iter(t)
+    with pytest.raises(weft.UnsupportedError, match="stores into elements"):
+        t[0] = 1.0
+
+
+# spec: T5
+@pytest.mark.parametrize("other", [None, "a"])
+def test_no_element_equals_what_is_no_number(other, device):
+    t, x = wt.asarray(np.array([1.0, np.nan]), device=device), np.array([1.0, np.nan])
+    for result, expected in [(t == other, x == other), (t != other, x != other)]:
+        assert wt.asnumpy(result).tolist() == expected.tolist() and result.dtype == bool
+    assert (t == object()) is False
+
+
+# spec: T5
+def test_comparing_with_a_list_says_what_to_do(device):
+    for compare in (lambda t: t == [1.0, 2.0], lambda t: t != (1.0, 2.0)):
+        with pytest.raises(TypeError, match=r"use weft\.tensor\.asarray"):
+            compare(wt.ones(2, device=device))
+
+
+# spec: T6
+@pytest.mark.parametrize("dtype", ["float64", "int32", "bool"])
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_copy_is_an_array_of_its_own_in_the_same_place(make, dtype, device):
+    x = (np.arange(6).reshape(2, 3) % 2).astype(dtype)
+    t = wt.asarray(x, device=device, usm_type="shared")
+    made = make(t)
+    again = wt.asarray(t, copy=True)
+    x, before = x.copy(), t
+    t = operator.ixor(t, True) if dtype == "bool" else operator.iadd(t, 1)
+    assert t is before and wt.asnumpy(t).tolist() != x.tolist()
+    assert (made.queue.device, made.usm_type, made.dtype) == (t.queue.device, "shared", x.dtype)
+    for result in (made, again):
+        assert wt.asnumpy(result).tolist() == x.tolist() and result is not t
 
 
 # spec: T5, G2

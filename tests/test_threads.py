@@ -138,6 +138,22 @@ def test_threads_record_and_look_at_tensors(device):
         same(result, (np.sqrt(host) + 1) * k + host)
 
 
+# spec: T6a, D7
+def test_threads_update_one_tensor_and_each_update_is_whole(device):
+    t = weft.tensor.zeros(100, dtype="int64", device=device)
+
+    def add(k):
+        def work():
+            x = t
+            for _ in range(50):
+                x += k
+
+        return work
+
+    together(*map(add, range(1, 9)))
+    assert weft.tensor.asnumpy(t).tolist() == [50 * sum(range(1, 9))] * 100
+
+
 # spec: N10
 def test_exceptions_stay_in_their_thread():
     f = jitted(["x / y"], "xy")

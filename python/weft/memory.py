@@ -57,16 +57,22 @@ def as_usm_memory(obj: Any) -> DeviceMemory | SharedMemory | HostMemory:
     return memory
 
 
-def _restore(kind: Any, content: bytes, device: str) -> Any:
-    """Unpickles memory."""
+def _restored_queue(device: str, what: str) -> Queue:
+    """Where what was on a device is unpickled: there, or on the default device if there is no such device."""
     try:
-        queue = _core.queue_of(device)
+        return _core.queue_of(device)
     except errors.DeviceError:
         queue = _core.queue_of(None)
         there = queue.device.filter_string
         warnings.warn(
-            f"memory of {device}, which is not here, was restored on {there}", errors.PlacementWarning, stacklevel=2
+            f"{what} of {device}, which is not here, was restored on {there}", errors.PlacementWarning, stacklevel=3
         )
+        return queue
+
+
+def _restore(kind: Any, content: bytes, device: str) -> Any:
+    """Unpickles memory."""
+    queue = _restored_queue(device, "memory")
     memory = kind(len(content), queue=queue)
     memory.copy_from_host(content)
     return memory

@@ -18,6 +18,7 @@ from weft import _core
 from weft._core import Device, Queue, usm_ndarray
 from weft._global_queue import Place as _Place
 from weft._global_queue import queue_for_new_array as _queue
+from weft.memory import _restored_queue
 from weft.utils import get_coerced_usm_type
 
 __all__ = [
@@ -126,7 +127,7 @@ def asarray(
             moved = astype(moved, dtype)
         if usm_type is not None and usm_type != moved.usm_type:
             return _core.tensor_from_array(asnumpy(moved), where, usm_type)
-        return +moved if copy and moved is obj and obj.dtype != bool else moved
+        return _copy(obj) if copy and moved is obj else moved
     if not isinstance(obj, np.ndarray) and (found := _core.tensor_from_usm(obj)) is not None:
         return asarray(found, dtype, device=device, usm_type=usm_type, queue=queue, sycl_queue=sycl_queue, copy=copy)
     if isinstance(obj, np.ndarray) and type(obj) is not np.ndarray and isinstance(obj, np.ma.MaskedArray):
@@ -140,6 +141,16 @@ def asarray(
         usm_type = usm_type or get_coerced_usm_type([x.usm_type for x in inside])
     array = np.asarray(obj) if dtype is None else np.asarray(obj, dtype=dtype)
     return _core.tensor_from_array(array, where, usm_type or "device")
+
+
+def _copy(x: usm_ndarray) -> usm_ndarray:
+    """A tensor of its own with the same elements. Bools have no `+`."""
+    return x | False if x.dtype == bool else +x
+
+
+def _restore(content: np.ndarray[Any, Any], device: str, usm_type: str) -> usm_ndarray:
+    """Unpickles a tensor."""
+    return asarray(content, queue=_restored_queue(device, "a tensor"), usm_type=usm_type)
 
 
 def _construct(

@@ -140,6 +140,8 @@ pub struct RuntimeTable {
     pub print: unsafe extern "C" fn(ctx: *mut CallCtx, site: u32, values: *const u64, count: u32) -> u32,
     /// Makes so many bytes of host memory 0.
     pub zero: unsafe extern "C" fn(ctx: *mut CallCtx, address: *mut u8, bytes: u64),
+    /// Raises MemoryError: a routine found no host memory for so many bytes. Always returns 1.
+    pub exhausted: unsafe extern "C" fn(ctx: *mut CallCtx, bytes: u64) -> u32,
 }
 
 /// A list: items of so many 8-byte words each, behind the header or in a block of their own.
@@ -160,7 +162,7 @@ pub struct ListHeader {
 
 impl RuntimeTable {
     /// Version of everything in this module.
-    pub const VERSION: u32 = 6;
+    pub const VERSION: u32 = 7;
 }
 
 impl std::fmt::Debug for RuntimeTable {

@@ -5,10 +5,10 @@
 //! rows are added up in order, so bits depend on sizes alone. What is small, or does not lie by rows, is two products.
 
 use crate::abi::CallCtx;
-use crate::dense::Room;
-use crate::each::each;
+use crate::each::try_each;
 use crate::matvec::{MatVec, PARTS, Sums, by_either, cost, in_parts};
 use crate::numbers::{Loop, Number, best};
+use crate::room::{Raised, Room};
 use crate::simd::{Doubles, Four, Singles, Vector, WideDoubles, WideSingles};
 use weft_ir::DType;
 
@@ -45,19 +45,19 @@ unsafe impl Sync for Sides {}
 /// # Safety
 /// The words describe memory that may be read and written; the products overlap no factor, but the second vector may be the first
 /// product. The call is running, or null.
-pub(crate) unsafe extern "C" fn both_sides(ctx: *mut CallCtx, dtype: u64, words: *const u64) {
+pub(crate) unsafe extern "C" fn both_sides(ctx: *mut CallCtx, dtype: u64, words: *const u64) -> u32 {
     // SAFETY: words in the order of the fields, as lowering wrote them.
     let p = unsafe { words.cast::<Sides>().read_unaligned() };
-    match DType::ALL.get(dtype as usize) {
+    Raised::status(match DType::ALL.get(dtype as usize) {
         Some(DType::F32) => p.multiply::<f32>(ctx),
         Some(DType::F64) => p.multiply::<f64>(ctx),
         // The compiler asks for no others.
-        _ => {}
-    }
+        _ => Ok(()),
+    })
 }
 
 impl Sides {
-    fn multiply<T: Number>(&self, ctx: *mut CallCtx)
+    fn multiply<T: Number>(&self, ctx: *mut CallCtx) -> Result<(), Raised>
     where
         Step<T, 4>: Loop<Out = [T; 4]>,
         Step<T, 2>: Loop<Out = [T; 2]>,
@@ -72,24 +72,25 @@ impl Sides {
             return if line <= HELD { self.at_once::<T, 4>(ctx) } else { self.at_once::<T, 2>(ctx) };
         }
         if self.x_size == self.columns {
-            in_parts::<T>(ctx, &self.with_x(0, self.rows));
+            in_parts::<T>(ctx, &self.with_x(0, self.rows))?;
         }
         if self.y_size == self.rows {
-            in_parts::<T>(ctx, &self.with_y(0, self.rows, self.before, self.before_step));
+            in_parts::<T>(ctx, &self.with_y(0, self.rows, self.before, self.before_step))?;
         }
+        Ok(())
     }
 
     /// `ROWS` rows at a time are multiplied with the vector behind them, while the rows before those are added up.
-    fn at_once<T: Number, const ROWS: usize>(&self, ctx: *mut CallCtx)
+    fn at_once<T: Number, const ROWS: usize>(&self, ctx: *mut CallCtx) -> Result<(), Raised>
     where
         Step<T, ROWS>: Loop<Out = [T; ROWS]>,
     {
         let (item, columns) = (size_of::<T>(), self.columns);
         let part = self.rows.div_ceil(PARTS).next_multiple_of(ROWS);
         let parts = self.rows.div_ceil(part);
-        let mut room = Room::for_rows(parts * columns * item);
+        let mut room = Room::for_rows(ctx, parts * columns * item)?;
         let sums = &Sums(room.start().cast::<T>());
-        each(ctx, parts, cost(2 * part * columns), &|at| {
+        try_each(ctx, parts, cost(2 * part * columns), &|ctx, at| {
             let (begin, end) = (at * part, self.rows.min((at + 1) * part));
             let whole = begin + (end - begin) / ROWS * ROWS;
             // SAFETY: each part has a place of its own in the room, and rows of its own.
@@ -100,7 +101,7 @@ impl Sides {
                 // Where the second vector is the first product, rows are added up when that is known.
                 let behind = if self.is_chained() { ROWS } else { 0 };
                 if behind > 0 {
-                    by_either::<T>(self.with_x(begin, ROWS.min(end - begin)));
+                    by_either::<T>(ctx, self.with_x(begin, ROWS.min(end - begin)))?;
                 }
                 for first in (begin + behind..whole).step_by(ROWS) {
                     let (next, last) = (rows(first), rows(first - behind));
@@ -112,7 +113,7 @@ impl Sides {
                     }
                 }
                 if whole < end && (whole > begin || behind == 0) {
-                    by_either::<T>(self.with_x(whole, end - whole));
+                    by_either::<T>(ctx, self.with_x(whole, end - whole))?;
                 }
                 for i in whole.saturating_sub(behind).max(begin)..end {
                     let (row, weight) = (self.row::<T>(i), self.weight::<T>(i));
@@ -122,7 +123,8 @@ impl Sides {
                     }
                 }
             }
-        });
+            Ok(())
+        })?;
         for at in 1..parts {
             for j in 0..columns {
                 // SAFETY: all have been written, and no thread uses them any more.
@@ -133,6 +135,7 @@ impl Sides {
             // SAFETY: an element of the product.
             unsafe { self.before.offset(j as isize * self.before_step).cast::<T>().write_unaligned(*sums.0.add(j)) };
         }
+        Ok(())
     }
 
     /// Whether the second vector is the first product.

@@ -5,8 +5,10 @@
 //! which depend on sizes alone: the bits do not depend on how many threads there are.
 
 use crate::abi::CallCtx;
-use crate::each::{awaken, each};
+use crate::each::{awaken, each, try_each};
+use crate::matmul::gemm_room;
 use crate::numbers::{Complex, Loop, Number, best};
+use crate::room::{Raised, Room, probe};
 use crate::substitute::{Parted, Rows, Substitute};
 use gemm::{Parallelism, c64};
 use weft_ir::DType;
@@ -213,13 +215,14 @@ unsafe fn subtract<T: Element>(
     [c, a, b]: [Part<T>; 3],
     conjugate: bool,
     lower: bool,
-) {
+) -> Result<(), Raised> {
     if m == 0 || n == 0 || k == 0 {
-        return;
+        return Ok(());
     }
     let whole = m * n * k <= FEW;
     let [rows, columns] = [m, n].map(|size| if whole && !lower { size } else { TILE });
     let across = n.div_ceil(columns);
+    probe(ctx, gemm_room::<T>(rows, columns, k))?;
     let tile = |at: usize| {
         let (i, j) = (at / across * rows, at % across * columns);
         let (height, width) = (rows.min(m - i), columns.min(n - j));
@@ -235,6 +238,7 @@ unsafe fn subtract<T: Element>(
     } else {
         each(ctx, tiles, COST, &tile);
     }
+    Ok(())
 }
 
 /// `a[k] -= factor * b[k]`.
@@ -252,24 +256,25 @@ fn half(n: usize) -> usize {
 }
 
 /// Turns the lower half of a matrix into its Cholesky factor, in what is on and below the diagonal; false where it has none.
-unsafe fn cholesky<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize) -> bool {
+unsafe fn cholesky<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize) -> Result<bool, Raised> {
     if n <= SMALL {
-        return best(SmallCholesky { a, n });
+        return Ok(best(SmallCholesky { a, n }));
     }
     let (left, right) = (half(n), n - half(n));
     // SAFETY: parts of the matrix.
     unsafe {
         let below = a.from(left, 0);
-        if !cholesky(ctx, a, left) {
-            return false;
+        if !cholesky(ctx, a, left)? {
+            return Ok(false);
         }
+        probe(ctx, gemm_room::<T>(ROWS, left, left))?;
         let rows = |at: usize| solve_rows(a, left, below.from(at * ROWS, 0), ROWS.min(right - at * ROWS));
         match left * left * right <= FEW {
             true => (0..right.div_ceil(ROWS)).for_each(rows),
             false => each(ctx, right.div_ceil(ROWS), COST, &rows),
         }
         let rest = a.from(left, left);
-        subtract(ctx, [right, right, left], [rest, below, below.transposed()], true, true);
+        subtract(ctx, [right, right, left], [rest, below, below.transposed()], true, true)?;
         cholesky(ctx, rest, right)
     }
 }
@@ -373,7 +378,13 @@ impl<T: Element> Loop for SmallRows<T> {
 
 /// Turns `a` into its triangular factors (the lower one has ones on its diagonal, which are not stored), and `b` into the
 /// solution. Gives the sign of the exchanges of rows, or 0 where `a` is singular.
-unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>, columns: usize) -> i64 {
+unsafe fn solve<T: Element>(
+    ctx: *mut CallCtx,
+    a: Part<T>,
+    n: usize,
+    b: Part<T>,
+    columns: usize,
+) -> Result<i64, Raised> {
     let mut sign = 1;
     if n <= NEAR && columns > 1 {
         // Small factors are there before a worker that begins to wake up then would be.
@@ -385,40 +396,55 @@ unsafe fn solve<T: Element>(ctx: *mut CallCtx, a: Part<T>, n: usize, b: Part<T>,
             unsafe {
                 let exchanged = best(Panel { a, n, first: left, end: right, b, columns });
                 if exchanged == 0 {
-                    return 0;
+                    return Ok(0);
                 }
                 sign *= exchanged;
-                update(ctx, a, left, right, end - right, n - right);
+                update(ctx, a, left, right, end - right, n - right)?;
             }
         }
         // SAFETY: as above.
-        unsafe { update(ctx, a, first, end, n - end, n - end) };
+        unsafe { update(ctx, a, first, end, n - end, n - end) }?;
     }
     if columns == 1 {
         best(Vector { a, n, b });
     } else {
         // SAFETY: columns of the right sides.
-        in_stripes(ctx, n, columns, |at, count| unsafe { solve_stripe(a, n, b.from(0, at), count) });
+        in_stripes(ctx, n, columns, |ctx, at, count| unsafe { solve_stripe(ctx, a, n, b.from(0, at), count) })?;
     }
-    sign
+    Ok(sign)
 }
 
 /// Brings the `columns` after the columns `first..end`, which have been factored, up to date.
-unsafe fn update<T: Element>(ctx: *mut CallCtx, a: Part<T>, first: usize, end: usize, columns: usize, rows: usize) {
+unsafe fn update<T: Element>(
+    ctx: *mut CallCtx,
+    a: Part<T>,
+    first: usize,
+    end: usize,
+    columns: usize,
+    rows: usize,
+) -> Result<(), Raised> {
     let width = end - first;
     // SAFETY: parts of the matrix.
     unsafe {
         let (corner, right) = (a.from(first, first), a.from(first, end));
-        in_stripes(ctx, width, columns, |at, count| substitute(corner, width, right.from(0, at), count, true, false));
-        subtract(ctx, [rows, columns, width], [a.from(end, end), a.from(end, first), right], false, false);
+        in_stripes(ctx, width, columns, |ctx, at, count| {
+            substitute(ctx, corner, width, right.from(0, at), count, [true, false])
+        })?;
+        subtract(ctx, [rows, columns, width], [a.from(end, end), a.from(end, first), right], false, false)
     }
 }
 
 /// Runs `work` for stripes of columns, of which it is told the first and how many there are. `n`: rows of the system.
-fn in_stripes(ctx: *mut CallCtx, n: usize, columns: usize, work: impl Fn(usize, usize) + Sync) {
+fn in_stripes(
+    ctx: *mut CallCtx,
+    n: usize,
+    columns: usize,
+    work: impl Fn(*mut CallCtx, usize, usize) -> Result<(), Raised> + Sync,
+) -> Result<(), Raised> {
     let width = columns.div_ceil(STRIPES).next_multiple_of(16).clamp(STRIPE[0], STRIPE[1]);
     let cost = u32::try_from(n * n * width / SPEED).unwrap_or(u32::MAX);
-    each(ctx, columns.div_ceil(width), cost, &|at| work(at * width, width.min(columns - at * width)));
+    let stripe = |ctx, at| work(ctx, at * width, width.min(columns - at * width));
+    try_each(ctx, columns.div_ceil(width), cost, &stripe)
 }
 
 /// Where parts of so many columns begin and end.
@@ -427,27 +453,35 @@ fn parts(first: usize, end: usize, size: usize) -> impl DoubleEndedIterator<Item
 }
 
 /// Turns right sides, whose rows have been exchanged, into solutions, with the factors of the matrix.
-unsafe fn solve_stripe<T: Element>(a: Part<T>, n: usize, b: Part<T>, columns: usize) {
+unsafe fn solve_stripe<T: Element>(
+    ctx: *mut CallCtx,
+    a: Part<T>,
+    n: usize,
+    b: Part<T>,
+    columns: usize,
+) -> Result<(), Raised> {
     // SAFETY: parts of the matrices.
     unsafe {
         if n <= NEAR {
-            return substitute(a, n, b, columns, true, true);
+            return substitute(ctx, a, n, b, columns, [true, true]);
         }
+        probe(ctx, gemm_room::<T>(n, columns, NEAR))?;
         for (first, end) in parts(0, n, NEAR) {
             let mine = b.from(first, 0);
-            substitute(a.from(first, first), end - first, mine, columns, true, false);
+            substitute(ctx, a.from(first, first), end - first, mine, columns, [true, false])?;
             if end < n {
                 T::subtract([n - end, columns, end - first], b.from(end, 0), a.from(end, first), mine, false);
             }
         }
         for (first, end) in parts(0, n, NEAR).rev() {
             let mine = b.from(first, 0);
-            substitute(a.from(first, first), end - first, mine, columns, false, true);
+            substitute(ctx, a.from(first, first), end - first, mine, columns, [false, true])?;
             if first > 0 {
                 T::subtract([first, columns, end - first], b, a.from(0, first), mine, false);
             }
         }
     }
+    Ok(())
 }
 
 /// Factors the columns `first..end` from the row `first` on, exchanging whole rows of `a` and `b`.
@@ -505,9 +539,18 @@ impl<T: Element> Loop for Panel<T> {
 }
 
 /// `b` becomes the `x` of `l x = b`, with ones on the diagonal of the lower triangle, and then that of `u x = b`.
-unsafe fn substitute<T: Element>(a: Part<T>, n: usize, b: Part<T>, columns: usize, lower: bool, upper: bool) {
+unsafe fn substitute<T: Element>(
+    ctx: *mut CallCtx,
+    a: Part<T>,
+    n: usize,
+    b: Part<T>,
+    columns: usize,
+    [lower, upper]: [bool; 2],
+) -> Result<(), Raised> {
+    let mut room = Room::for_rows(ctx, Substitute::<T>::room(n))?;
     let rows = |p: Part<T>| Rows { data: p.data, step: p.row };
-    best(Substitute { a: rows(a), n, b: rows(b), columns, lower, upper });
+    best(Substitute { a: rows(a), n, b: rows(b), columns, lower, upper, room: room.start().cast() });
+    Ok(())
 }
 
 /// The solution for one vector, whose elements are neighbours and have been exchanged.
@@ -538,7 +581,7 @@ impl<T: Element> Loop for Vector<T> {
     }
 }
 
-/// What compiled code calls for `mem.cholesky`: 1, or 0 where there is no factor. `row`: bytes from row to row.
+/// What compiled code calls for `mem.cholesky`: its outcome is 1, or 0 where there is no factor. `row`: bytes from row to row.
 ///
 /// # Safety
 /// The matrix may be read and written, and is aligned; the context is the call's.
@@ -548,46 +591,56 @@ pub(crate) unsafe extern "C" fn cholesky_in_place(
     a: *mut u8,
     n: usize,
     row: isize,
-) -> i64 {
+    outcome: *mut i64,
+) -> u32 {
     // SAFETY: the caller's.
-    unsafe {
+    let done = unsafe {
         match DType::ALL.get(dtype as usize) {
             Some(DType::F64) => lower_factor::<f64>(ctx, a, n, row),
             Some(DType::C128) => lower_factor::<Complex<f64>>(ctx, a, n, row),
             // Lowering has refused the others.
-            _ => 0,
+            _ => Ok(0),
         }
-    }
+    };
+    // SAFETY: the caller's.
+    Raised::status(done.map(|n| unsafe { outcome.write(n) }))
 }
 
-unsafe fn lower_factor<T: Element>(ctx: *mut CallCtx, a: *mut u8, n: usize, row: isize) -> i64 {
+unsafe fn lower_factor<T: Element>(ctx: *mut CallCtx, a: *mut u8, n: usize, row: isize) -> Result<i64, Raised> {
     let a = Part { data: a.cast::<T>(), row: row / size_of::<T>() as isize, column: 1 };
     // SAFETY: the caller's.
     unsafe {
-        if !cholesky(ctx, a, n) {
-            return 0;
+        if !cholesky(ctx, a, n)? {
+            return Ok(0);
         }
         (0..n).for_each(|i| a.line(i, i + 1, n).fill(T::ZERO));
     }
-    1
+    Ok(1)
 }
 
 /// What compiled code calls for `mem.solve`, with the words `a, b, n, columns`, and the bytes from row to row of `a` and `b`.
 ///
 /// # Safety
 /// As for [`cholesky_in_place`], and the matrices do not overlap.
-pub(crate) unsafe extern "C" fn solve_in_place(ctx: *mut CallCtx, dtype: u64, words: *const u64) -> i64 {
+pub(crate) unsafe extern "C" fn solve_in_place(
+    ctx: *mut CallCtx,
+    dtype: u64,
+    words: *const u64,
+    outcome: *mut i64,
+) -> u32 {
     // SAFETY: words in the order of the fields, as lowering wrote them.
     let system = unsafe { words.cast::<System>().read_unaligned() };
     // SAFETY: the caller's.
-    unsafe {
+    let done = unsafe {
         match DType::ALL.get(dtype as usize) {
             Some(DType::F64) => system.solve::<f64>(ctx),
             Some(DType::C128) => system.solve::<Complex<f64>>(ctx),
             // Lowering has refused the others.
-            _ => 0,
+            _ => Ok(0),
         }
-    }
+    };
+    // SAFETY: the caller's.
+    Raised::status(done.map(|n| unsafe { outcome.write(n) }))
 }
 
 #[derive(Clone, Copy)]
@@ -602,7 +655,7 @@ struct System {
 }
 
 impl System {
-    unsafe fn solve<T: Element>(self, ctx: *mut CallCtx) -> i64 {
+    unsafe fn solve<T: Element>(self, ctx: *mut CallCtx) -> Result<i64, Raised> {
         let part =
             |data: *mut u8, row: isize| Part { data: data.cast::<T>(), row: row / size_of::<T>() as isize, column: 1 };
         // SAFETY: the caller's.
@@ -640,9 +693,11 @@ mod tests {
                     8 * n as u64,
                     8 * columns as u64,
                 ];
+                let mut sign = 0;
+                let none = std::ptr::null_mut();
                 // SAFETY: matrices in rows; no call, and so no threads.
-                let sign = unsafe { solve_in_place(std::ptr::null_mut(), DType::F64 as u64, words.as_ptr()) };
-                assert_ne!(sign, 0);
+                let status = unsafe { solve_in_place(none, DType::F64 as u64, words.as_ptr(), &mut sign) };
+                assert!(status == 0 && sign != 0);
                 for i in 0..n {
                     for j in 0..columns {
                         let sum: f64 = (0..n).map(|k| a[i * n + k] * x[k * columns + j]).sum();
@@ -653,17 +708,19 @@ mod tests {
             let mut square: Vec<f64> =
                 (0..n * n).map(|at| (0..n).map(|k| a[at / n * n + k] * a[at % n * n + k]).sum::<f64>()).collect();
             let expected = square.clone();
+            let mut is = 0;
             // SAFETY: as above.
-            let is = unsafe {
+            let status = unsafe {
                 cholesky_in_place(
                     std::ptr::null_mut(),
                     DType::F64 as u64,
                     square.as_mut_ptr().cast(),
                     n,
                     8 * n as isize,
+                    &mut is,
                 )
             };
-            assert_eq!(is, 1);
+            assert_eq!((status, is), (0, 1));
             for i in 0..n {
                 for j in 0..n {
                     let sum: f64 = (0..n).map(|k| square[i * n + k] * square[j * n + k]).sum();

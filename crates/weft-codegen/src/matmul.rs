@@ -5,9 +5,10 @@
 
 use crate::abi::CallCtx;
 use crate::dense::{self, Product, Then};
-use crate::each::each;
+use crate::each::try_each;
 use crate::matvec::{MatVec, matvec};
 use crate::numbers::{Complex, Number};
+use crate::room::{Raised, Room, probe};
 use gemm::{Parallelism, c32, c64};
 use weft_ir::DType;
 
@@ -78,17 +79,22 @@ impl Matrices {
     }
 
     /// In tiles: a part of each axis, neither too small to be worth the trouble nor too large for the caches.
-    fn in_tiles(&self, ctx: *mut CallCtx, work: impl Fn(&Matrices) + Sync) {
+    fn in_tiles(
+        &self,
+        ctx: *mut CallCtx,
+        work: impl Fn(*mut CallCtx, &Matrices) -> Result<(), Raised> + Sync,
+    ) -> Result<(), Raised> {
         if self.m * self.n * self.k <= FEW {
-            work(self);
-            return self.then.piece([0, self.m], [0, self.n]);
+            work(ctx, self)?;
+            self.then.piece([0, self.m], [0, self.n]);
+            return Ok(());
         }
         let part =
             |size: usize, axis: usize| size.div_ceil(PARTS[axis]).next_multiple_of(16).clamp(LEAST[axis], MOST[axis]);
         let (rows, columns) = (part(self.m, 0), part(self.n, 1));
         let across = self.n.div_ceil(columns);
         let cost = u32::try_from(rows * columns * self.k / SPEED).unwrap_or(u32::MAX);
-        each(ctx, self.m.div_ceil(rows) * across, cost, &|at| {
+        try_each(ctx, self.m.div_ceil(rows) * across, cost, &|ctx, at| {
             let (i, j) = (at / across * rows, at % across * columns);
             let (down, right) = (i as isize, j as isize);
             // SAFETY: places in the matrices.
@@ -102,9 +108,10 @@ impl Matrices {
                     ..*self
                 }
             };
-            work(&tile);
+            work(ctx, &tile)?;
             self.then.piece([i, tile.m], [j, tile.n]);
-        });
+            Ok(())
+        })
     }
 }
 
@@ -116,17 +123,23 @@ unsafe impl Sync for Matrices {}
 /// # Safety
 /// The words describe memory that may be read and written; the product overlaps no factor, and its rows or its columns
 /// are neighbours. The call is running, or null.
-pub(crate) unsafe extern "C" fn matmul(ctx: *mut CallCtx, dtype: u64, words: *const u64) {
+pub(crate) unsafe extern "C" fn matmul(ctx: *mut CallCtx, dtype: u64, words: *const u64) -> u32 {
     // SAFETY: words in the order of the fields, as lowering wrote them.
     let matrices = unsafe { words.cast::<Matrices>().read_unaligned() };
+    // SAFETY: the caller's.
+    Raised::status(unsafe { product(ctx, dtype, &matrices) })
+}
+
+unsafe fn product(ctx: *mut CallCtx, dtype: u64, matrices: &Matrices) -> Result<(), Raised> {
     if matrices.m == 0 || matrices.n == 0 {
-        return;
+        return Ok(());
     }
-    let Some(&dtype) = DType::ALL.get(dtype as usize) else { return };
+    let Some(&dtype) = DType::ALL.get(dtype as usize) else { return Ok(()) };
     if let Some(product) = matrices.with_vector() {
         // SAFETY: the caller's.
-        unsafe { matvec(ctx, dtype, product) };
-        return matrices.then.all(ctx, matrices.m, matrices.n);
+        unsafe { matvec(ctx, dtype, product) }?;
+        matrices.then.all(ctx, matrices.m, matrices.n);
+        return Ok(());
     }
     let few = matrices.n <= NARROW && matrices.m * matrices.n * matrices.k <= TINY;
     match dtype {
@@ -135,42 +148,48 @@ pub(crate) unsafe extern "C" fn matmul(ctx: *mut CallCtx, dtype: u64, words: *co
         // SAFETY: the caller's.
         DType::F64 => unsafe { dense::product::<f64>(ctx, &matrices.product(), &matrices.then) },
         DType::C64 if few => {
-            tiny::<Complex<f32>>(&matrices);
+            tiny::<Complex<f32>>(matrices);
             matrices.then.piece([0, matrices.m], [0, matrices.n]);
+            Ok(())
         }
         DType::C128 if few => {
-            tiny::<Complex<f64>>(&matrices);
+            tiny::<Complex<f64>>(matrices);
             matrices.then.piece([0, matrices.m], [0, matrices.n]);
+            Ok(())
         }
-        DType::C64 => matrices.in_tiles(ctx, |tile| complex::<c32>(tile, c32::new(0.0, 0.0), c32::new(1.0, 0.0))),
-        DType::C128 => matrices.in_tiles(ctx, |tile| complex::<c64>(tile, c64::new(0.0, 0.0), c64::new(1.0, 0.0))),
-        _ => matrices.in_tiles(ctx, |tile| {
+        DType::C64 => {
+            matrices.in_tiles(ctx, |ctx, tile| complex::<c32>(ctx, tile, c32::new(0.0, 0.0), c32::new(1.0, 0.0)))
+        }
+        DType::C128 => {
+            matrices.in_tiles(ctx, |ctx, tile| complex::<c64>(ctx, tile, c64::new(0.0, 0.0), c64::new(1.0, 0.0)))
+        }
+        _ => matrices.in_tiles(ctx, |ctx, tile| {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has the instructions.
-                return unsafe { wide(dtype, tile) };
+                return unsafe { wide(ctx, dtype, tile) };
             }
-            exact(dtype, tile);
+            exact(ctx, dtype, tile)
         }),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn wide(dtype: DType, matrices: &Matrices) {
-    exact(dtype, matrices);
+fn wide(ctx: *mut CallCtx, dtype: DType, matrices: &Matrices) -> Result<(), Raised> {
+    exact(ctx, dtype, matrices)
 }
 
 #[inline(always)]
-fn exact(dtype: DType, matrices: &Matrices) {
+fn exact(ctx: *mut CallCtx, dtype: DType, matrices: &Matrices) -> Result<(), Raised> {
     match dtype {
-        DType::Bool => blocks::<u8>(matrices, 0, |sum, a, b| sum | (a & b)),
-        DType::I8 | DType::U8 => blocks::<u8>(matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
-        DType::I16 | DType::U16 => blocks::<u16>(matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
-        DType::I32 | DType::U32 => blocks::<u32>(matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
-        DType::I64 | DType::U64 => blocks::<u64>(matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
+        DType::Bool => blocks::<u8>(ctx, matrices, 0, |sum, a, b| sum | (a & b)),
+        DType::I8 | DType::U8 => blocks::<u8>(ctx, matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
+        DType::I16 | DType::U16 => blocks::<u16>(ctx, matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
+        DType::I32 | DType::U32 => blocks::<u32>(ctx, matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
+        DType::I64 | DType::U64 => blocks::<u64>(ctx, matrices, 0, |sum, a, b| sum.wrapping_add(a.wrapping_mul(b))),
         // Halves are computed as singles; the others have been dealt with.
-        DType::F16 | DType::F32 | DType::F64 | DType::C64 | DType::C128 => {}
+        DType::F16 | DType::F32 | DType::F64 | DType::C64 | DType::C128 => Ok(()),
     }
 }
 
@@ -179,19 +198,22 @@ fn aligned<T>(data: *const u8, steps: [isize; 2]) -> bool {
     data.addr().is_multiple_of(align_of::<T>()) && steps.iter().all(|s| s % size_of::<T>() as isize == 0)
 }
 
-/// A matrix in rows, one after the other.
-fn packed<T: Copy>(data: *const u8, rows: usize, columns: usize, steps: [isize; 2]) -> Vec<T> {
-    let mut all = Vec::with_capacity(rows * columns);
+/// A matrix in rows, one after the other, in its room.
+fn pack<T: Copy>(mut room: Room, data: *const u8, rows: usize, columns: usize, steps: [isize; 2]) -> Room {
+    let mut to = room.start().cast::<T>();
     for i in 0..rows as isize {
         for j in 0..columns as isize {
-            // SAFETY: an element of the matrix.
-            all.push(unsafe { data.offset(i * steps[0] + j * steps[1]).cast::<T>().read_unaligned() });
+            // SAFETY: an element of the matrix, and room for so many.
+            unsafe {
+                to.write(data.offset(i * steps[0] + j * steps[1]).cast::<T>().read_unaligned());
+                to = to.add(1);
+            }
         }
     }
-    all
+    room
 }
 
-fn complex<T: Copy + 'static>(matrices: &Matrices, zero: T, one: T) {
+fn complex<T: Copy + 'static>(ctx: *mut CallCtx, matrices: &Matrices, zero: T, one: T) -> Result<(), Raised> {
     let &Matrices { to, a, b, m, n, k, to_row, to_column, .. } = matrices;
     let item = size_of::<T>() as isize;
     if k == 0 {
@@ -201,19 +223,20 @@ fn complex<T: Copy + 'static>(matrices: &Matrices, zero: T, one: T) {
                 unsafe { to.offset(i * to_row + j * to_column).cast::<T>().write_unaligned(zero) };
             }
         }
-        return;
+        return Ok(());
     }
     let (mut a_steps, mut b_steps) = ([matrices.a_row, matrices.a_column], [matrices.b_row, matrices.b_column]);
     let (mut a, mut b) = (a, b);
-    let (own_a, own_b);
+    let (mut own_a, mut own_b);
     if !aligned::<T>(a, a_steps) {
-        own_a = packed::<T>(a, m, k, a_steps);
-        (a, a_steps) = (own_a.as_ptr().cast(), [k as isize * item, item]);
+        own_a = pack::<T>(Room::for_rows(ctx, m * k * size_of::<T>())?, a, m, k, a_steps);
+        (a, a_steps) = (own_a.start(), [k as isize * item, item]);
     }
     if !aligned::<T>(b, b_steps) {
-        own_b = packed::<T>(b, k, n, b_steps);
-        (b, b_steps) = (own_b.as_ptr().cast(), [n as isize * item, item]);
+        own_b = pack::<T>(Room::for_columns(ctx, k * n * size_of::<T>())?, b, k, n, b_steps);
+        (b, b_steps) = (own_b.start(), [n as isize * item, item]);
     }
+    probe(ctx, gemm_room::<T>(m, n, k))?;
     // SAFETY: the matrices lie in memory as compiled code says; the product is fresh, and so aligned.
     unsafe {
         gemm::gemm(
@@ -238,6 +261,14 @@ fn complex<T: Copy + 'static>(matrices: &Matrices, zero: T, one: T) {
             Parallelism::None,
         );
     }
+    Ok(())
+}
+
+/// Bytes that the `gemm` crate takes for a product of one tile, about: packed factors, of so many products at a time.
+pub(crate) fn gemm_room<T>(m: usize, n: usize, k: usize) -> usize {
+    const DEEP: usize = 512;
+    const WIDE: usize = 64;
+    (m + n + 2 * WIDE) * k.min(DEEP) * size_of::<T>()
 }
 
 /// Row by row, without any preparation.
@@ -275,7 +306,12 @@ fn rows<T: Number>(matrices: &Matrices, at: impl Fn(*const u8, usize) -> *const 
 
 /// Blocks of `b` are packed, and added to the rows of the product with the factors of `a`.
 #[inline(always)]
-fn blocks<T: Copy>(matrices: &Matrices, zero: T, add: impl Fn(T, T, T) -> T + Copy) {
+fn blocks<T: Copy>(
+    ctx: *mut CallCtx,
+    matrices: &Matrices,
+    zero: T,
+    add: impl Fn(T, T, T) -> T + Copy,
+) -> Result<(), Raised> {
     let &Matrices { to, a, b, m, n, k, to_row, to_column, a_row, a_column, b_row, b_column, .. } = matrices;
     let mut row = [zero; COLUMNS];
     for first in (0..n).step_by(COLUMNS) {
@@ -284,7 +320,10 @@ fn blocks<T: Copy>(matrices: &Matrices, zero: T, add: impl Fn(T, T, T) -> T + Co
             let rows = ROWS.min(k - start);
             // SAFETY: the block begins inside the matrix, or has no rows.
             let from = unsafe { b.offset(start as isize * b_row + first as isize * b_column) };
-            let block = packed::<T>(from, rows, columns, [b_row, b_column]);
+            let room = Room::for_columns(ctx, rows * columns * size_of::<T>())?;
+            let mut room = pack::<T>(room, from, rows, columns, [b_row, b_column]);
+            // SAFETY: as many elements as were packed.
+            let block = unsafe { std::slice::from_raw_parts(room.start().cast::<T>(), rows * columns) };
             for i in 0..m as isize {
                 // SAFETY: elements of the product, in this row and these columns.
                 let at = |j: usize| unsafe { to.offset(i * to_row + (first + j) as isize * to_column).cast::<T>() };
@@ -308,6 +347,7 @@ fn blocks<T: Copy>(matrices: &Matrices, zero: T, add: impl Fn(T, T, T) -> T + Co
             }
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -336,7 +376,8 @@ mod tests {
             0,
         ];
         // SAFETY: matrices in rows.
-        unsafe { matmul(std::ptr::null_mut(), dtype as u64, words.as_ptr()) };
+        let status = unsafe { matmul(std::ptr::null_mut(), dtype as u64, words.as_ptr()) };
+        assert_eq!(status, 0);
         to
     }
 

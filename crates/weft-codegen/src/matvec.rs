@@ -4,9 +4,9 @@
 //! lies closer together; never on the element's position. So it does not matter how a product is cut into tiles.
 
 use crate::abi::CallCtx;
-use crate::dense::Room;
-use crate::each::each;
+use crate::each::{each, try_each};
 use crate::numbers::{Complex, Loop, Number, Processor, Truth, best, processor};
+use crate::room::{Raised, Room};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -50,7 +50,7 @@ unsafe impl Sync for MatVec {}
 ///
 /// # Safety
 /// The memory may be read and written; the product overlaps no factor. The call is running, or null.
-pub(crate) unsafe fn matvec(ctx: *mut CallCtx, dtype: DType, product: MatVec) {
+pub(crate) unsafe fn matvec(ctx: *mut CallCtx, dtype: DType, product: MatVec) -> Result<(), Raised> {
     match dtype {
         DType::Bool => in_parts::<Truth>(ctx, &product),
         DType::I8 | DType::U8 => in_parts::<u8>(ctx, &product),
@@ -62,26 +62,26 @@ pub(crate) unsafe fn matvec(ctx: *mut CallCtx, dtype: DType, product: MatVec) {
         DType::C64 => in_parts::<Complex<f32>>(ctx, &product),
         DType::C128 => in_parts::<Complex<f64>>(ctx, &product),
         // Halves are computed as singles.
-        DType::F16 => {}
+        DType::F16 => Ok(()),
     }
 }
 
 /// In parts that are given to threads.
-pub(crate) fn in_parts<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
+pub(crate) fn in_parts<T: Number>(ctx: *mut CallCtx, p: &MatVec) -> Result<(), Raised> {
     if p.rows * p.columns <= FEW {
-        return by_either::<T>(*p);
+        return by_either::<T>(ctx, *p);
     }
     if p.row.unsigned_abs() == size_of::<T>() && p.column.unsigned_abs() > size_of::<T>() && p.columns >= SLICES * SLICE
     {
         return in_slices::<T>(ctx, p);
     }
     let part = p.rows.div_ceil(PARTS).next_multiple_of(16);
-    each(ctx, p.rows.div_ceil(part), cost(part * p.columns), &|at| {
+    try_each(ctx, p.rows.div_ceil(part), cost(part * p.columns), &|ctx, at| {
         let first = (at * part) as isize;
         // SAFETY: places in the matrix and the product.
         let (to, a) = unsafe { (p.to.offset(first * p.to_step), p.a.offset(first * p.row)) };
-        by_either::<T>(MatVec { to, a, rows: part.min(p.rows - at * part), ..*p });
-    });
+        by_either::<T>(ctx, MatVec { to, a, rows: part.min(p.rows - at * part), ..*p })
+    })
 }
 
 /// So many products of elements, in nanoseconds.
@@ -91,21 +91,21 @@ pub(crate) fn cost(products: usize) -> u32 {
 
 /// Where columns lie in one piece each: some of them for each thread, which reads them from end to end. Their sums are
 /// added up in order.
-fn in_slices<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
+fn in_slices<T: Number>(ctx: *mut CallCtx, p: &MatVec) -> Result<(), Raised> {
     let item = size_of::<T>();
     let slice = p.columns.div_ceil(SLICES).next_multiple_of(AT_A_TIME);
     let slices = p.columns.div_ceil(slice);
-    let mut room = Room::for_rows(slices * p.rows * item);
+    let mut room = Room::for_rows(ctx, slices * p.rows * item)?;
     let sums = &Sums(room.start().cast::<T>());
-    each(ctx, slices, cost(slice * p.rows), &|at| {
+    try_each(ctx, slices, cost(slice * p.rows), &|ctx, at| {
         let first = at * slice;
         // SAFETY: places in the factors, and in the room.
         unsafe {
             let (a, x) = (p.a.offset(first as isize * p.column), p.x.offset(first as isize * p.x_step));
             let (to, columns) = (sums.0.add(at * p.rows).cast(), slice.min(p.columns - first));
-            by_either::<T>(MatVec { to, to_step: item as isize, a, columns, x, ..*p });
+            by_either::<T>(ctx, MatVec { to, to_step: item as isize, a, columns, x, ..*p })
         }
-    });
+    })?;
     // SAFETY: all have been written, and nobody else uses them any more.
     let all = unsafe { std::slice::from_raw_parts_mut(sums.0, slices * p.rows) };
     let (total, others) = all.split_at_mut(p.rows);
@@ -116,6 +116,7 @@ fn in_slices<T: Number>(ctx: *mut CallCtx, p: &MatVec) {
         // SAFETY: an element of the product.
         unsafe { p.to.offset(i as isize * p.to_step).cast::<T>().write_unaligned(sum) };
     }
+    Ok(())
 }
 
 /// Room for sums, in which every thread has a place of its own.
@@ -125,14 +126,14 @@ pub(crate) struct Sums<T>(pub *mut T);
 unsafe impl<T> Sync for Sums<T> {}
 
 /// By rows or by columns, whichever lie closer together.
-pub(crate) fn by_either<T: Number>(mut p: MatVec) {
+pub(crate) fn by_either<T: Number>(ctx: *mut CallCtx, mut p: MatVec) -> Result<(), Raised> {
     let item = size_of::<T>() as isize;
     if p.columns == 0 {
         for i in 0..p.rows as isize {
             // SAFETY: an element of the product.
             unsafe { p.to.offset(i * p.to_step).cast::<T>().write_unaligned(T::ZERO) };
         }
-        return;
+        return Ok(());
     }
     // A matrix read backwards is one read forwards, with the vector turned around.
     if p.column == -item {
@@ -148,14 +149,16 @@ pub(crate) fn by_either<T: Number>(mut p: MatVec) {
         (p.row, p.to_step) = (item, -p.to_step);
     }
     if p.column != item && (p.row == item || p.row.unsigned_abs() < p.column.unsigned_abs()) {
-        return best(ByColumns::<T>(p, PhantomData));
+        best(ByColumns::<T>(p, PhantomData));
+        return Ok(());
     }
     if p.x_step == item {
-        return best(ByRows::<T>(p, PhantomData));
+        best(ByRows::<T>(p, PhantomData));
+        return Ok(());
     }
     // The vector is read for every row.
     let mut few = [const { MaybeUninit::<T>::uninit() }; 64];
-    let many: Vec<T>;
+    let mut many;
     // SAFETY: an element of the vector.
     let at = |j: usize| unsafe { p.x.offset(j as isize * p.x_step).cast::<T>().read_unaligned() };
     let x: *const T = if p.columns <= few.len() {
@@ -164,10 +167,14 @@ pub(crate) fn by_either<T: Number>(mut p: MatVec) {
         }
         few.as_ptr().cast()
     } else {
-        many = (0..p.columns).map(at).collect();
-        many.as_ptr()
+        many = Room::for_columns(ctx, p.columns * size_of::<T>())?;
+        let start = many.start().cast::<T>();
+        // SAFETY: there is room for so many.
+        (0..p.columns).for_each(|j| unsafe { start.add(j).write(at(j)) });
+        start.cast_const()
     };
     best(ByRows::<T>(MatVec { x: x.cast(), x_step: item, ..p }, PhantomData));
+    Ok(())
 }
 
 /// Every row is summed by itself; the vector's elements are neighbours.
@@ -504,7 +511,7 @@ mod tests {
                         x_step: steps[2],
                     };
                     // SAFETY: all of it is in the vectors above.
-                    unsafe { matvec(null_mut(), DType::F64, product) };
+                    unsafe { matvec(null_mut(), DType::F64, product) }.unwrap();
                     if flip_rows {
                         to.reverse();
                     }

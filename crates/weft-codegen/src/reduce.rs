@@ -2,9 +2,11 @@
 //!
 //! Lanes are independent, so that any vector width gives the same bits.
 
+use std::mem::MaybeUninit;
+
 use weft_ir::DType;
 use weft_ir::attr::Fold;
-use weft_ir::reduce::{block, split};
+use weft_ir::reduce::{ROW, block, lanes, split};
 
 /// Number of a fold in compiled code.
 pub(crate) fn fold_number(fold: Fold) -> u64 {
@@ -315,21 +317,111 @@ unsafe fn along<T: Item, C: Combine<T>>(n: usize, data: *const u8, stride: isize
             return T::block::<C>(n, data.cast());
         }
         // Elements that lie apart are brought together first.
-        let mut together: Vec<T> = Vec::with_capacity(if neighbours { 0 } else { size.min(n) });
-        let mut result = |b: usize| {
+        let mut together = MaybeUninit::<Block>::uninit();
+        let together = together.as_mut_ptr().cast::<T>();
+        let result = |b: usize| {
             let (count, first) = (size.min(n - b * size), data.offset((b * size) as isize * stride));
             if neighbours {
                 return T::block::<C>(count, first.cast());
             }
-            together.clear();
-            together.extend((0..count as isize).map(|i| first.offset(i * stride).cast::<T>().read_unaligned()));
-            T::block::<C>(count, together.as_ptr())
+            for i in 0..count {
+                together.add(i).write(first.offset(i as isize * stride).cast::<T>().read_unaligned());
+            }
+            T::block::<C>(count, together)
         };
-        let mut results: Vec<T> = (0..n.div_ceil(size)).map(&mut result).collect();
-        while results.len() > 1 {
-            results = results.chunks(size).map(|part| T::block::<C>(part.len(), part.as_ptr())).collect();
+        if n <= size {
+            return result(0);
         }
-        results[0]
+        let mut levels = Levels::<T>::new::<C>();
+        (0..n.div_ceil(size)).for_each(|b| levels.push::<C>(0, result(b)));
+        levels.finish::<C>()
+    }
+}
+
+/// The elements of a block.
+#[repr(align(64))]
+struct Block(#[expect(dead_code, reason = "only its size matters")] [u8; block(1)]);
+
+/// Most levels of results of blocks: more than any memory has elements for.
+const LEVELS: usize = 6;
+
+/// A row of lanes.
+#[repr(align(64))]
+struct Row(#[expect(dead_code, reason = "only its size matters")] [u8; ROW]);
+
+/// Results of blocks, which are reduced by the same rule again, as they come: no memory is needed that grows with them.
+struct Levels<T> {
+    /// Of each level the lanes, which are there once it has a result.
+    rows: [MaybeUninit<Row>; LEVELS],
+    counts: [usize; LEVELS],
+    /// The newest of each level: if nothing else is there, it is what comes out.
+    newest: [T; LEVELS],
+}
+
+impl<T: Item> Levels<T> {
+    const LANES: usize = lanes(size_of::<T>());
+
+    #[inline(always)]
+    fn new<C: Combine<T>>() -> Levels<T> {
+        Levels { rows: [const { MaybeUninit::uninit() }; LEVELS], counts: [0; LEVELS], newest: [C::IDENTITY; LEVELS] }
+    }
+
+    /// Adds a result to a level; those of a whole block of them are one result of the next.
+    #[inline(always)]
+    fn push<C: Combine<T>>(&mut self, from: usize, mut v: T) {
+        for level in from..LEVELS {
+            let lanes = self.rows[level].as_mut_ptr().cast::<T>();
+            let count = &mut self.counts[level];
+            // SAFETY: the row has room for so many, and they are written before one is read.
+            unsafe {
+                if *count == 0 {
+                    (0..Self::LANES).for_each(|k| lanes.add(k).write(C::IDENTITY));
+                }
+                let lane = lanes.add(*count % Self::LANES);
+                *lane = C::fold(*lane, v);
+            }
+            *count += 1;
+            self.newest[level] = v;
+            if *count < block(size_of::<T>()) {
+                return;
+            }
+            v = self.take::<C>(level);
+        }
+    }
+
+    /// The result of a level that has some, and begins anew.
+    #[inline(always)]
+    fn take<C: Combine<T>>(&mut self, level: usize) -> T {
+        // As in `one_block`: a short line needs few lanes.
+        let few = PART / size_of::<T>();
+        let mut half = if self.counts[level] <= few { few } else { Self::LANES } / 2;
+        self.counts[level] = 0;
+        let lanes = self.rows[level].as_mut_ptr().cast::<T>();
+        // SAFETY: the first result has filled the row.
+        let lanes = unsafe { std::slice::from_raw_parts_mut(lanes, Self::LANES) };
+        while half > 0 {
+            for k in 0..half {
+                lanes[k] = C::fold(lanes[k], lanes[k + half]);
+            }
+            half /= 2;
+        }
+        lanes[0]
+    }
+
+    #[inline(always)]
+    fn finish<C: Combine<T>>(mut self) -> T {
+        for level in 0..LEVELS {
+            let last = self.counts[level + 1..].iter().all(|&n| n == 0);
+            match self.counts[level] {
+                0 => {}
+                1 if last => return self.newest[level],
+                _ => {
+                    let v = self.take::<C>(level);
+                    self.push::<C>(level + 1, v);
+                }
+            }
+        }
+        C::EMPTY
     }
 }
 

@@ -79,6 +79,8 @@ pub(crate) struct Substitute<T> {
     pub columns: usize,
     pub lower: bool,
     pub upper: bool,
+    /// So many bytes as [`Substitute::room`] says.
+    pub room: *mut f64,
 }
 
 impl<T: Parted> Loop for Substitute<T> {
@@ -100,20 +102,26 @@ impl<T: Parted> Loop for Substitute<T> {
 }
 
 impl<T: Parted> Substitute<T> {
+    /// Bytes of room for `n` rows of four of the widest vectors, in real and imaginary parts.
+    pub(crate) fn room(n: usize) -> usize {
+        n * 2 * 4 * WideDoubles::LANES * size_of::<f64>()
+    }
+
     /// # Safety
     /// The matrices may be read, and the right sides written; the processor has the instructions of `V`.
     #[inline(always)]
     unsafe fn in_strips<V: Vector<Item = f64>>(&self) {
-        let mut room = vec![0.0; self.n * 2 * 4 * V::LANES];
+        // SAFETY: there is room for so many: lanes that no column is in are computed with too.
+        unsafe { self.room.write_bytes(0, self.n * 2 * 4 * V::LANES) };
         let mut at = 0;
         while at < self.columns {
             let left = self.columns - at;
             // SAFETY: columns that are there.
             unsafe {
                 at += match left.div_ceil(V::LANES) {
-                    1 => self.strip::<V, 1>(at, left, &mut room),
-                    2 => self.strip::<V, 2>(at, left, &mut room),
-                    _ => self.strip::<V, 4>(at, left, &mut room),
+                    1 => self.strip::<V, 1>(at, left),
+                    2 => self.strip::<V, 2>(at, left),
+                    _ => self.strip::<V, 4>(at, left),
                 };
             }
         }
@@ -124,14 +132,9 @@ impl<T: Parted> Substitute<T> {
     /// # Safety
     /// As for [`Substitute::in_strips`].
     #[inline(always)]
-    unsafe fn strip<V: Vector<Item = f64>, const VECTORS: usize>(
-        &self,
-        at: usize,
-        left: usize,
-        room: &mut [f64],
-    ) -> usize {
+    unsafe fn strip<V: Vector<Item = f64>, const VECTORS: usize>(&self, at: usize, left: usize) -> usize {
         let width = VECTORS * V::LANES;
-        let (columns, rows) = (left.min(width), room.as_mut_ptr());
+        let (columns, rows) = (left.min(width), self.room);
         // SAFETY: rows of the matrices, and `n` rows of real and imaginary parts of room.
         unsafe {
             let right_side = |i: usize| self.b.data.offset(i as isize * self.b.step).add(at);

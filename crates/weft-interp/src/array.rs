@@ -3,7 +3,7 @@
 use crate::scalar::Scalar;
 use crate::value::Failure;
 use crate::watch::{Access, Now, Watched};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use weft_ir::{DType, Layout};
 
@@ -37,8 +37,11 @@ impl Memory {
     }
 
     /// Fresh memory of a program with one owner, filled with what nobody would take for a result.
-    pub fn fresh(bytes: usize) -> Memory {
-        Memory::new(vec![0xa5; bytes], 1)
+    pub fn fresh(bytes: usize) -> Result<Memory, Failure> {
+        let mut all = vec![];
+        all.try_reserve_exact(bytes).map_err(|_| Failure::Exhausted(bytes))?;
+        all.resize(bytes, 0xa5);
+        Ok(Memory::new(all, 1))
     }
 
     /// Another block with the same bytes and one owner.
@@ -72,6 +75,11 @@ impl Memory {
     /// Whether both are the same block.
     pub fn same(&self, other: &Memory) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> Ref<'_, Vec<u8>> {
+        self.0.bytes.borrow()
     }
 
     /// A copy of all bytes.
@@ -182,10 +190,10 @@ pub fn strides_of(shape: &[i64], dtype: DType, layout: Layout) -> Vec<i64> {
 
 impl Array {
     /// Fresh, contiguous memory.
-    pub fn fresh(shape: &[i64], dtype: DType, layout: Layout) -> Array {
+    pub fn fresh(shape: &[i64], dtype: DType, layout: Layout) -> Result<Array, Failure> {
         let count: i64 = shape.iter().product();
-        let memory = Memory::fresh(count as usize * dtype.size());
-        Array { memory, offset: 0, dtype, shape: shape.into(), strides: strides_of(shape, dtype, layout) }
+        let memory = Memory::fresh(count as usize * dtype.size())?;
+        Ok(Array { memory, offset: 0, dtype, shape: shape.into(), strides: strides_of(shape, dtype, layout) })
     }
 
     /// A C-ordered array that the caller owns, from its elements in C order.

@@ -620,7 +620,7 @@ impl<'m> Frame<'m> {
             Op::MemAlloc { .. } => {
                 let bytes = self.operand(id, 0)?.int()?;
                 let bytes = usize::try_from(bytes).map_err(|_| Failure::fault(format!("{bytes} bytes asked for")))?;
-                let memory = Memory::fresh(bytes);
+                let memory = Memory::fresh(bytes)?;
                 self.fresh.push(memory.clone());
                 self.made(id, memory, 0)?
             }

@@ -121,7 +121,7 @@ impl Frame<'_> {
         };
         match &data.op {
             Op::MemList { words, owners } => {
-                let header = Memory::fresh(HEADER);
+                let header = Memory::fresh(HEADER)?;
                 header.set_bytes(vec![0; HEADER]);
                 let list = List { header: header.clone(), items: None, words: *words as usize, owners: owners.clone() };
                 heap.lists.push(list);
@@ -133,7 +133,7 @@ impl Frame<'_> {
                 let list = heap.list(&header)?;
                 let used = integer(&header, 0)? as usize * list.words * 8;
                 let old = list.items.as_ref().map_or(vec![], Memory::to_bytes);
-                let items = Memory::fresh(n as usize * list.words.max(1) * 8);
+                let items = Memory::fresh(n as usize * list.words.max(1) * 8)?;
                 let mut bytes = items.to_bytes();
                 bytes[..used].copy_from_slice(&old[..used]);
                 items.set_bytes(bytes);

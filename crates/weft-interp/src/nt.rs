@@ -23,7 +23,7 @@ impl<'m> Frame<'m> {
         let mut outputs = vec![];
         for &v in &data.results {
             let t = self.tensor_type(v)?;
-            outputs.push(Array::fresh(&self.shape_of(t)?, t.dtype, t.layout));
+            outputs.push(Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)?);
         }
         for &v in &data.operands {
             let Value::Array(a) = self.get(v)? else { continue };
@@ -114,7 +114,7 @@ impl<'m> Frame<'m> {
         axes: &[u32],
     ) -> Result<Array, Failure> {
         let t = self.tensor_type(self.f.op(id).results[0])?;
-        let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
+        let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)?;
         let [first, .., last] = axes else {
             return match axes {
                 [one] => self.reduce(id, a, ty, fold, &[*one, *one]),
@@ -146,7 +146,7 @@ impl<'m> Frame<'m> {
     /// `nt.matmul`: sums in order, from the first product on.
     fn matmul(&self, id: OpId) -> Result<Array, Failure> {
         let t = self.tensor_type(self.f.op(id).results[0])?;
-        let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
+        let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)?;
         multiply(&out, self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?)?;
         Ok(out)
     }
@@ -157,7 +157,7 @@ impl<'m> Frame<'m> {
         let a = self.operand(id, 0)?.array()?;
         let [behind, before] = [0, 1].map(|k| {
             let t = self.tensor_type(data.results[k])?;
-            Ok::<_, Failure>(Array::fresh(&self.shape_of(t)?, t.dtype, t.layout))
+            Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)
         });
         let (behind, before) = (behind?, before?);
         both_sides(a, self.operand(id, 1)?.array()?, &behind, false)?;
@@ -209,7 +209,7 @@ impl<'m> Frame<'m> {
                     return Ok(vec![Value::Array(from.clone())]);
                 }
                 let layout = if from.has_layout(Layout::F) { Layout::F } else { Layout::C };
-                let kept = Array::fresh(&from.shape, from.dtype, layout);
+                let kept = Array::fresh(&from.shape, from.dtype, layout)?;
                 copy(&kept, &Value::Array(from.clone()))?;
                 vec![Value::Array(kept)]
             }
@@ -226,7 +226,7 @@ impl<'m> Frame<'m> {
             }
             Op::NtAlloc { zero } => {
                 let t = self.tensor_type(data.results[0])?;
-                let a = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout);
+                let a = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)?;
                 if *zero {
                     a.memory.set_bytes(vec![0; a.memory.to_bytes().len()]);
                 }
@@ -240,7 +240,7 @@ impl<'m> Frame<'m> {
             Op::NtCompress => {
                 let (from, mask) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
                 let t = self.tensor_type(data.results[0])?;
-                let (to, chosen) = (Array::fresh(&self.shape_of(t)?, t.dtype, t.layout), chosen(mask)?);
+                let (to, chosen) = (Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)?, chosen(mask)?);
                 if to.shape != [chosen.len() as i64] || from.shape != mask.shape {
                     return Err(Failure::fault(format!("{} elements as {:?}", chosen.len(), to.shape)));
                 }
@@ -266,13 +266,14 @@ impl<'m> Frame<'m> {
             }
             Op::NtCholesky => {
                 let a = self.operand(id, 0)?.array()?;
-                let to = Array::fresh(&a.shape, a.dtype, Layout::C);
+                let to = Array::fresh(&a.shape, a.dtype, Layout::C)?;
                 let outcome = crate::linalg::cholesky(a, &to)?;
                 vec![Value::Array(to), Value::Scalar(Scalar::i64(outcome))]
             }
             Op::NtSolve => {
                 let (a, b) = (self.operand(id, 0)?.array()?, self.operand(id, 1)?.array()?);
-                let to = [a, b].map(|x| Array::fresh(&x.shape, x.dtype, Layout::C));
+                let like = |x: &Array| Array::fresh(&x.shape, x.dtype, Layout::C);
+                let to = [like(a)?, like(b)?];
                 let sign = crate::linalg::solve(a, b, [&to[0], &to[1]])?;
                 to.into_iter().map(Value::Array).chain([Value::Scalar(Scalar::i64(sign))]).collect()
             }
@@ -292,7 +293,7 @@ impl<'m> Frame<'m> {
             }
             Op::NtScan { fold } => {
                 let a = self.operand(id, 0)?.array()?;
-                let to = Array::fresh(&a.shape, a.dtype, Layout::C);
+                let to = Array::fresh(&a.shape, a.dtype, Layout::C)?;
                 let mut get = |i: usize| a.load(&[i as i64]);
                 for (i, v) in scan_line(*fold, a.shape[0] as usize, &mut get)?.into_iter().enumerate() {
                     to.store(&[i as i64], v)?;
@@ -326,7 +327,7 @@ impl<'m> Frame<'m> {
                 if *mode != Access::Read {
                     return Ok(vec![Value::Array(a.clone())]);
                 }
-                let copy = Array::fresh(&a.shape, a.dtype, self.tensor_type(data.results[0])?.layout);
+                let copy = Array::fresh(&a.shape, a.dtype, self.tensor_type(data.results[0])?.layout)?;
                 for index in indices(&a.shape) {
                     copy.store(&index, a.load(&index)?)?;
                 }

@@ -124,6 +124,9 @@ pub enum Failure {
     /// Two work-items met at an element.
     #[error("work-items {} and {} meet", .0.first.0, .0.second.0)]
     Race(Box<Race>),
+    /// There is no memory for so many bytes.
+    #[error("no memory for {0} bytes")]
+    Exhausted(usize),
     /// Whoever wanted the run wants it no more.
     #[error("interrupted")]
     Interrupted,

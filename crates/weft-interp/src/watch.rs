@@ -84,6 +84,8 @@ impl Watched {
     pub(crate) fn note(&self, offset: i64, access: Access, same: bool) -> Result<(), Failure> {
         let item = self.now.item();
         let mut all = self.seen.borrow_mut();
+        let size = all.len() * size_of::<(i64, Seen)>();
+        all.try_reserve(1).map_err(|_| Failure::Exhausted(size))?;
         let seen = all.entry(offset).or_default();
         let other = |who: &[Option<u64>]| who.iter().flatten().copied().find(|&w| w != item);
         let by = |who: &[Option<u64>], what| other(who).map(|w| (w, what));

@@ -561,21 +561,21 @@ ops! {
     MemCompress "mem.compress" { back: bool }: 4 -> 0, regions 0, reads[1 ..] writes[0];
     /// The product of two matrices: operands are its elements and the factors', its rows and columns, how many products
     /// an element sums, and of each of the three the bytes from one row and from one column to the next.
-    MemMatmul "mem.matmul": 12 -> 0, regions 0, reads[1 ..] writes[0];
+    MemMatmul "mem.matmul": 12 -> 0, regions 0, reads[1 ..] writes[0] may_raise;
     /// `mem.matmul`, piece by piece, with what is done for each: the region of `nt.product`.
-    MemProduct "mem.product": 12 -> 0, regions 1, reads[1 ..] writes[0];
+    MemProduct "mem.product": 12 -> 0, regions 1, reads[1 ..] writes[0] may_raise;
     /// `nt.both_sides`: operands are the elements of the two products, the matrix and the two vectors, the matrix's rows and columns,
     /// the bytes from one row and from one column to the next, and from one element to the next of the two products and the
     /// vectors, and how many elements the vectors have.
-    MemBothSides "mem.both_sides": 15 -> 0, regions 0, reads writes;
+    MemBothSides "mem.both_sides": 15 -> 0, regions 0, reads writes may_raise;
     /// The sum of the products of two vectors: operands are their elements, how many there are, and of both the bytes from one
     /// element to the next.
     MemDot "mem.dot": 5 -> 1, regions 0, reads[0 ..];
     /// `nt.cholesky` in place: operands are the matrix, whose rows are neighbours, its size, and the bytes from row to row.
-    MemCholesky "mem.cholesky": 3 -> 1, regions 0, reads[0] writes[0];
+    MemCholesky "mem.cholesky": 3 -> 1, regions 0, reads[0] writes[0] may_raise;
     /// `nt.solve` in place: operands are the matrix and the right sides, whose rows are neighbours, the size, how many columns the
     /// right sides have, and of both the bytes from row to row.
-    MemSolve "mem.solve": 6 -> 1, regions 0, reads[0 ..] writes[0 ..];
+    MemSolve "mem.solve": 6 -> 1, regions 0, reads[0 ..] writes[0 ..] may_raise;
     /// Drops one count of an owner.
     MemRelease "mem.release": 1 -> 0, regions 0, writes;
     /// The pointer with this address, into memory that lives as long as what operand 1 points to.

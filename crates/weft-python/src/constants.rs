@@ -106,6 +106,11 @@ impl Constants {
         taken
     }
 
+    /// Takes out all of them.
+    pub(crate) fn forget_all(&self) -> Vec<(u32, Constant)> {
+        std::mem::take(&mut self.table().known)
+    }
+
     /// For the garbage collector.
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         let Ok(table) = self.0.try_lock() else { return Ok(()) };

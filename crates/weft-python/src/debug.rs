@@ -11,7 +11,7 @@ use weft_interp::watch::{Access, Now, Race};
 use weft_interp::{Array, Failure, Memory, Scalar, Value, run_items};
 use weft_ir::{Argument, DType, ExcClass, Type};
 use weft_runtime::trace::{self, Item, Kind};
-use weft_runtime::{Buffer, CallError, HostSpan, Raised, extent};
+use weft_runtime::{Buffer, CallError, HostSpan, Raised, extent, pool};
 
 use crate::arguments::Arguments;
 use crate::function::Function;
@@ -164,7 +164,8 @@ unsafe fn copy_in(py: Python<'_>, arrays: &[Given], now: &Now) -> PyResult<Vec<B
     }
     let mut blocks = vec![];
     for (on_device, span) in merged {
-        let mut bytes = vec![0; (span.hi - span.lo) as usize];
+        let bytes = pool::zeros((span.hi - span.lo) as usize);
+        let mut bytes = bytes.map_err(|e| errors::from_hal(py, &e))?;
         let mut block = Block { span, on_device, memory: Memory::borrowed(vec![]) };
         for array in arrays {
             let Some(own) = array.span().filter(|&own| block.holds(array, own)) else { continue };
@@ -190,7 +191,7 @@ unsafe fn copy_in(py: Python<'_>, arrays: &[Given], now: &Now) -> PyResult<Vec<B
 /// The arrays are alive.
 unsafe fn copy_back(py: Python<'_>, arrays: &[Given], blocks: &[Block]) -> PyResult<()> {
     for block in blocks {
-        let bytes = block.memory.to_bytes();
+        let bytes = block.memory.bytes();
         for array in arrays.iter().filter(|array| array.written) {
             let Some(own) = array.span().filter(|&own| block.holds(array, own)) else { continue };
             if let Some(buffer) = &array.device {
@@ -254,6 +255,7 @@ fn explain(
             return errors::new(py, "UnsupportedError", message);
         }
         Failure::Interrupted => return crate::event::interruption(),
+        Failure::Exhausted(bytes) => return errors::no_memory(py, bytes),
     };
     let exception = errors::from_call(py, &CallError::Raised(raised), &made.origin);
     size.name_item(py, exception, name, item)

@@ -25,14 +25,15 @@ use crate::settings::{OffloadConflict, offload_conflict};
 use crate::signature::{describe, push_words};
 use crate::specialisation::{AFTER, Specialisation, Specialization};
 use crate::vectorcall::{self, Vectorcall};
+use crate::whole::Whole;
 use crate::{context, errors, run};
 
 /// A jitted function.
 #[pyclass(frozen, dict, weakref, module = "weft")]
 pub(crate) struct Dispatcher {
     /// Read by CPython, at the offset that the type names.
-    vectorcall: Vectorcall,
-    function: Function,
+    vectorcall: Option<Vectorcall>,
+    function: Whole<Function>,
 }
 
 /// The stages that `inspect` knows.
@@ -272,7 +273,7 @@ impl Dispatcher {
         modes: RawModes,
     ) -> PyResult<Dispatcher> {
         let function = Function::new(function, source, parameters, parallel, nogil, boundscheck, modes)?;
-        Ok(Dispatcher { vectorcall: vectorcall::call, function })
+        Ok(Dispatcher { vectorcall: Some(vectorcall::call), function: Whole::new(function) })
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -383,6 +384,10 @@ impl Dispatcher {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.function.traverse(&visit)
+        self.function.get().map_or(Ok(()), |function| function.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        self.function.clear();
     }
 }

@@ -8,7 +8,7 @@ use weft_codegen::CodegenError;
 use weft_diag::{Diagnostic, ErrorKind, Sources, Span, render};
 use weft_hal::HalError;
 use weft_ir::{Argument, DType, half};
-use weft_runtime::{CallError, Raised, RuntimeError};
+use weft_runtime::{CallError, Raised, RuntimeError, pool};
 
 use crate::numpy::make_scalar;
 
@@ -78,6 +78,11 @@ fn from_codegen(py: Python<'_>, error: &CodegenError, sources: &Sources) -> PyEr
         CodegenError::Memory(_) => PyMemoryError::new_err(error.to_string()),
         _ => internal(py, &error.to_string()),
     }
+}
+
+/// There is no host memory for so many bytes.
+pub(crate) fn no_memory(py: Python<'_>, bytes: usize) -> PyErr {
+    from_hal(py, &pool::host_exhausted("host", bytes))
 }
 
 /// A failure of the runtime.

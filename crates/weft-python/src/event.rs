@@ -232,4 +232,13 @@ impl Event {
     fn __repr__(&self) -> String {
         format!("<weft.Event {}>", self.execution_status())
     }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        // Locked for a few instructions only; if it is now, the next collection sees what it holds.
+        let Ok(keep) = self.keep.try_lock() else { return Ok(()) };
+        keep.iter().try_for_each(|kept| match kept {
+            Keep::Host(view) => view.traverse(&visit),
+            Keep::Buffer(_) => Ok(()),
+        })
+    }
 }

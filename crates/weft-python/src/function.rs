@@ -1,7 +1,7 @@
 //! What a decorated function is, whichever door it is behind: its Python function, its text, its specialisations.
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -65,7 +65,8 @@ pub(crate) struct Function {
     pub(crate) nogil: Option<bool>,
     /// Arguments can be taken as they come when all are given by position.
     positional: bool,
-    binder: PyOnceLock<Py<PyAny>>,
+    /// Not a lock of PyO3's, which the garbage collector could not look into.
+    binder: OnceLock<Py<PyAny>>,
     binding: PyOnceLock<Binding>,
     /// All that may be called again. Calls borrow them from here, so none goes while calls are under way.
     specialisations: Mutex<Vec<Arc<Specialisation>>>,
@@ -105,7 +106,7 @@ impl Function {
             constants: Constants::default(),
             numbers: Numbers::default(),
             nogil,
-            binder: PyOnceLock::new(),
+            binder: OnceLock::new(),
             binding: PyOnceLock::new(),
             specialisations: Mutex::default(),
             calls: AtomicUsize::new(0),
@@ -130,10 +131,13 @@ impl Function {
             return Ok(args.clone());
         }
         let py = args.py();
-        let binder = self.binder.get_or_try_init(py, || {
-            let made = py.import("weft._binding")?.getattr("binder")?.call1((&self.py_func,))?;
-            PyResult::Ok(made.unbind())
-        })?;
+        let binder = match self.binder.get() {
+            Some(binder) => binder,
+            None => {
+                let made = py.import("weft._binding")?.getattr("binder")?.call1((&self.py_func,))?.unbind();
+                self.binder.get_or_init(|| made)
+            }
+        };
         Ok(binder.bind(py).call(args, kwargs)?.cast_into::<PyTuple>()?)
     }
 
@@ -261,13 +265,31 @@ impl Function {
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.py_func)?;
         visit.call(&self.source)?;
+        visit.call(self.binder.get())?;
         self.constants.traverse(visit)?;
         self.numbers.traverse(visit)?;
         // Nobody holds the lock for longer than a few instructions; if somebody does now, the next collection sees it.
         let Ok(specialisations) = self.specialisations.try_lock() else { return Ok(()) };
         // Shared ones are being looked at, by somebody who keeps them.
-        let owned = specialisations.iter().filter(|s| Arc::strong_count(s) == 1);
-        owned.map(|s| &s.guards).try_for_each(|guards| guards.traverse(visit))
+        for owned in specialisations.iter().filter(|s| Arc::strong_count(s) == 1) {
+            owned.guards.traverse(visit)?;
+            owned.origin.exceptions.iter().try_for_each(|class| visit.call(class))?;
+        }
+        Ok(())
+    }
+
+    /// For the garbage collector: lets go of what may lead back here, as the guard of a function that calls itself does.
+    /// What it drops can be made again.
+    pub(crate) fn clear(&self) {
+        if self.calls.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        self.last.store(std::ptr::null_mut(), Ordering::Release);
+        let specialisations = std::mem::take(&mut *self.all());
+        let constants = self.constants.forget_all();
+        let numbers = self.numbers.forget_all();
+        // Not under the locks: what they refer to may run code of its own when it goes.
+        drop((specialisations, constants, numbers));
     }
 }
 

@@ -199,7 +199,10 @@ pub(crate) fn word_of(object: &Bound<'_, PyAny>) -> Option<Word> {
 /// How often the numbers that a function's names stand for have changed. One that goes on changing is read at every
 /// call instead of being compiled in.
 #[derive(Default)]
-pub(crate) struct Numbers(Mutex<Vec<(Place, Py<PyAny>, u32)>>);
+pub(crate) struct Numbers(Mutex<Vec<Number>>);
+
+/// What a name stands for, and how often that has changed.
+type Number = (Place, Py<PyAny>, u32);
 
 impl Numbers {
     /// Notes what a name stands for now, and says how often that has changed.
@@ -234,6 +237,11 @@ impl Numbers {
         };
         // Not under the lock: what they hold may run code of its own when it goes.
         drop(gone);
+    }
+
+    /// Takes out all of them.
+    pub(crate) fn forget_all(&self) -> Vec<Number> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// For the garbage collector.

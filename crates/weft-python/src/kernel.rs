@@ -24,12 +24,13 @@ use crate::sizes::{Size, Sizes, local_size, one_or_more};
 use crate::specialisation::Specialization;
 use crate::tensor::UsmNdarray;
 use crate::vectorcall::{ARGUMENTS_OFFSET, Vectorcall, enable_at, packed};
+use crate::whole::Whole;
 use crate::{debug, errors, run};
 
 /// A kernel.
 #[pyclass(frozen, dict, weakref, module = "weft")]
 pub(crate) struct Kernel {
-    function: Function,
+    function: Whole<Function>,
     /// `f[8, 4]` is a global and a local size, as in the packages whose names `weft.compat` has.
     pairs: AtomicBool,
 }
@@ -132,7 +133,7 @@ impl Kernel {
         let mut function = Function::new(function, source, parameters, parallel, nogil, boundscheck, modes)?;
         // What is run to find faults is checked.
         function.unchecked &= !function.modes.debug;
-        Ok(Kernel { function, pairs: AtomicBool::new(false) })
+        Ok(Kernel { function: Whole::new(function), pairs: AtomicBool::new(false) })
     }
 
     /// `Kernel[[Tensor, float]]`, for annotations.
@@ -220,7 +221,11 @@ impl Kernel {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.function.traverse(&visit)
+        self.function.get().map_or(Ok(()), |function| function.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        self.function.clear();
     }
 }
 
@@ -270,6 +275,11 @@ impl Launcher {
         let Size { global, local } = &self.size;
         let local = if local.is_empty() { String::new() } else { format!(", {:?}", local.as_slice()) };
         format!("<weft.kernel {}[{:?}{local}]>", self.kernel.get().function.name, global.as_slice())
+    }
+
+    // What is made without a `__dict__` is whole before anything can visit it.
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.kernel)
     }
 }
 

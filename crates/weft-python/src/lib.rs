@@ -4,7 +4,8 @@
 //! [`function`] (argument binding, specialisations) → [`arguments`], [`array_like`], [`key`] and [`constants`] (objects → key and slots) →
 //! [`placement`] and [`context`] (where it runs) → on a miss [`compile`] with [`text`], [`resolve`] and [`guards`] (names →
 //! meanings and assumptions) → [`specialisation`] → [`run`] → [`results`] (slots → objects). [`errors`] makes every
-//! exception, [`at_work`] is the border that no panic crosses. [`device`], [`queue`], [`event`], [`memory`], [`trace`] and [`settings`] are what they say;
+//! exception, [`at_work`] is the border that no panic crosses, [`whole`] what the garbage collector must not see half made, [`grow`]
+//! what grows with what users pass. [`device`], [`queue`], [`event`], [`memory`], [`trace`] and [`settings`] are what they say;
 //! [`numpy`] is NumPy's C API; [`tensor`] is the third door.
 
 // A `Diagnostic` is made once per refusal; boxing it would buy nothing.
@@ -26,6 +27,7 @@ mod dispatcher;
 mod errors;
 mod event;
 mod function;
+mod grow;
 mod guards;
 mod kernel;
 mod key;
@@ -50,6 +52,7 @@ mod text;
 mod timings;
 mod trace;
 mod vectorcall;
+mod whole;
 
 use pyo3::prelude::*;
 
@@ -76,8 +79,8 @@ mod _core {
     use super::kernel::{Kernel, Launcher};
     #[pymodule_export]
     use super::memory::{
-        DeviceMemory, HostMemory, Memory, SharedMemory, memory_stats, memory_trim, pool_seconds, set_memory_limit,
-        tensor_from_usm, usm_kind,
+        DeviceMemory, HostMemory, Memory, SharedMemory, allocation_faults, memory_stats, memory_trim, pool_seconds,
+        set_memory_limit, tensor_from_usm, usm_kind,
     };
     #[pymodule_export]
     use super::numpy::pool_array;

@@ -17,6 +17,7 @@ use weft_runtime::{Buffer, list};
 use crate::arguments::Arguments;
 use crate::array_like::plain_array;
 use crate::errors;
+use crate::grow::Grow;
 use crate::key::{Key, Word};
 use crate::numpy::{ArrayView, read_scalar, scalar_dtype};
 use crate::results::slots_of;
@@ -276,6 +277,9 @@ impl<'a> Copied<'a> {
         }
         let buffer = list::new_list(size as u64, owners).map_err(|e| errors::from_hal(py, &e))?;
         let written = made.written_lists.iter().any(|t| t.as_list() == Some(types));
+        if !self.known.has_room() || !self.lists.has_room() {
+            return Err(errors::no_memory(py, 2 * size_of_val(&self.lists[..])));
+        }
         self.known.insert(object, self.lists.len());
         self.lists.push(CopiedList { object, buffer: buffer.clone(), types, item, written });
         let Some(header) = buffer.list() else { return Err(errors::internal(py, "a list without header")) };
@@ -286,7 +290,13 @@ impl<'a> Copied<'a> {
             let mut row: SmallVec<[u64; 16]> = SmallVec::new();
             for i in 0..len {
                 row.clear();
-                self.put(py, ffi::PyList_GetItem(object, i), item, &mut &types[..], &mut row, (made, call))?;
+                let put = self.put(py, ffi::PyList_GetItem(object, i), item, &mut &types[..], &mut row, (made, call));
+                if let Err(error) = put {
+                    // No list has these counts yet.
+                    let held = row.iter().enumerate().filter(|(k, _)| owners >> k & 1 == 1);
+                    held.for_each(|(_, &word)| drop(Buffer::from_owner(word)));
+                    return Err(error);
+                }
                 list::push(header, &row).map_err(|e| errors::from_hal(py, &e))?;
             }
         }
@@ -356,6 +366,9 @@ impl<'a> Copied<'a> {
                         let view = ArrayView::of_any(object).ok_or_else(unexpected)?;
                         row.extend([view.data() as u64, 2 * call.values.len() as u64 + 1]);
                         row.extend(view.shape().iter().chain(view.strides()).map(|&n| n as u64));
+                        if !call.values.has_room() {
+                            return Err(errors::no_memory(py, 2 * size_of_val(&call.values[..])));
+                        }
                         call.values.push(object);
                         Ok(())
                     }

@@ -23,10 +23,10 @@ use crate::tensor::UsmNdarray;
 
 const INTERFACE: &str = "__sycl_usm_array_interface__";
 
-/// What an operation needs until it is complete. Held, never read.
+/// What an operation needs until it is complete.
 pub(crate) enum Keep {
     Buffer(#[allow(dead_code)] Arc<Buffer>),
-    Host(#[allow(dead_code)] HostView),
+    Host(HostView),
 }
 
 /// The bytes of a Python object with a buffer, in C order.
@@ -52,6 +52,13 @@ impl HostView {
 
     fn address(&self) -> u64 {
         self.0.buf as u64
+    }
+
+    /// For the garbage collector.
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        // SAFETY: the view's count of the object whose bytes it shows, or null: what an `Option<Py>` is.
+        let object = unsafe { &*(&raw const self.0.obj).cast::<Option<Py<PyAny>>>() };
+        visit.call(object)
     }
 
     fn content(&self) -> &[u8] {
@@ -823,6 +830,13 @@ pub(crate) fn pool_seconds(py: Python<'_>, queue: &Queue, bytes: usize, count: u
         Ok(start.elapsed().as_secs_f64() / f64::from(count.max(1)))
     };
     py.detach(run).map_err(|e| errors::from_hal(py, &e))
+}
+
+/// Lets the `nth` allocation from now on fail whose size depends on the user's arrays (the first is 1), and those after it,
+/// `count` in all; 0: none. Returns how many have failed since it was last called.
+#[pyfunction(name = "_allocation_faults")]
+pub(crate) fn allocation_faults(nth: u64, count: u64) -> u64 {
+    weft_codegen::shortage::arm(nth, count)
 }
 
 /// `weft.config.memory_limit`.

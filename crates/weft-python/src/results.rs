@@ -18,6 +18,7 @@ use weft_runtime::{Buffer, Queue, UsmKind, list};
 use weft_tensor::Tensor;
 
 use crate::errors;
+use crate::grow::Grow;
 use crate::lists::CopiedList;
 use crate::numpy::{ArrayView, make_scalar, new_array, new_view};
 use crate::tensor::UsmNdarray;
@@ -86,13 +87,18 @@ pub(crate) unsafe fn with_lists(
         // One count more, which is given up as those of results are.
         found.collect_list(list.types, list.buffer.clone().into_owner());
     }
-    let fresh = fresh_blocks(&found.arrays);
+    let (fresh, short) = fresh_blocks(&found.arrays);
+    if short || found.short {
+        return Err(no_room(py, &found));
+    }
     let (made, lists) = (ByOwner::default(), ByOwner::default());
     let mut results = Results { py, lenders, home, found, fresh, made, lists };
     for list in copied {
         // SAFETY: a live argument.
         let object = unsafe { Bound::from_borrowed_ptr(py, list.object) };
-        results.lists.push(Arc::as_ptr(&list.buffer) as u64, object);
+        if !results.lists.push(Arc::as_ptr(&list.buffer) as u64, object) {
+            return Err(no_room(py, &results.found));
+        }
     }
     for list in changed() {
         let items = PyList::empty(py);
@@ -119,11 +125,21 @@ impl<T> Default for ByOwner<T> {
 }
 
 impl<T> ByOwner<T> {
-    fn push(&mut self, owner: u64, thing: T) {
-        match self.few.len() {
-            0..8 => self.few.push((owner, thing)),
-            _ => self.many.entry(owner).or_default().push(thing),
+    /// Adds one, or drops it and says false where there is no memory for it.
+    fn push(&mut self, owner: u64, thing: T) -> bool {
+        if self.few.len() < 8 {
+            self.few.push((owner, thing));
+            return true;
         }
+        if !self.many.has_room() {
+            return false;
+        }
+        let same = self.many.entry(owner).or_default();
+        let room = same.has_room();
+        if room {
+            same.push(thing);
+        }
+        room
     }
 
     /// All that have this owner word, the first first.
@@ -148,6 +164,8 @@ struct Found<'a> {
     arrays: ByOwner<(&'a TensorType, &'a [u64])>,
     /// One count for each place where a list is, so that its items stay.
     lists: ByOwner<Arc<Buffer>>,
+    /// There was no memory for all of them: those that are not here are let go.
+    short: bool,
 }
 
 impl<'a> Found<'a> {
@@ -157,7 +175,13 @@ impl<'a> Found<'a> {
             let mine = &slots[at..at + slots_of(ty)];
             at += mine.len();
             match ty {
-                Type::Tensor(t) => self.arrays.push(Buffer::owner_of(mine[1]), (t, mine)),
+                Type::Tensor(t) => {
+                    if !self.arrays.push(Buffer::owner_of(mine[1]), (t, mine)) {
+                        self.short = true;
+                        // SAFETY: the slot owns a count of the buffer, if it is not borrowed.
+                        drop(unsafe { Buffer::from_owner(mine[1]) });
+                    }
+                }
                 Type::List(items) => self.collect_list(items, mine[1]),
                 _ => {}
             }
@@ -170,7 +194,11 @@ impl<'a> Found<'a> {
         let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { return };
         let known = self.lists.first(owner).is_some();
         let header = buffer.list();
-        self.lists.push(owner, buffer);
+        // A list that goes lets go of what its items hold.
+        if !self.lists.push(owner, buffer) {
+            self.short = true;
+            return;
+        }
         let Some(header) = header.filter(|_| !known) else { return };
         // SAFETY: the call is over: nobody changes the list, and it is held for as long as the words are used.
         let words: &'a [u64] = unsafe {
@@ -241,9 +269,15 @@ struct Results<'a, 'py> {
     lists: ByOwner<Bound<'py, PyAny>>,
 }
 
-/// Every block that the results own, each with one count.
-fn fresh_blocks<'py>(arrays: &ByOwner<(&TensorType, &[u64])>) -> ByOwner<Block<'py>> {
-    let mut blocks: ByOwner<Block<'py>> = ByOwner::default();
+/// There is no memory to note one more array or list in.
+fn no_room(py: Python<'_>, found: &Found<'_>) -> PyErr {
+    let many = found.arrays.many.len().max(found.lists.many.len());
+    errors::no_memory(py, 2 * many.max(1) * size_of::<(u64, Vec<Block<'_>>)>())
+}
+
+/// Every block that the results own, each with one count, and whether there was no memory for all: the others are let go.
+fn fresh_blocks<'py>(arrays: &ByOwner<(&TensorType, &[u64])>) -> (ByOwner<Block<'py>>, bool) {
+    let (mut blocks, mut short) = (ByOwner::<Block<'py>>::default(), false);
     let few = arrays.few.iter().map(|(owner, _)| (*owner, 1));
     for (owner, count) in few.chain(arrays.many.iter().map(|(owner, all)| (*owner, all.len()))) {
         for _ in 0..count {
@@ -251,11 +285,11 @@ fn fresh_blocks<'py>(arrays: &ByOwner<(&TensorType, &[u64])>) -> ByOwner<Block<'
             let Some(buffer) = (unsafe { Buffer::from_owner(owner) }) else { continue };
             // A block that is there twice needs one count only.
             if blocks.first(owner).is_none() {
-                blocks.push(owner, Block { buffer: Some(buffer), base: None });
+                short |= !blocks.push(owner, Block { buffer: Some(buffer), base: None });
             }
         }
     }
-    blocks
+    (blocks, short)
 }
 
 /// Sizes and strides of an array.
@@ -299,7 +333,9 @@ impl<'a, 'py> Results<'a, 'py> {
             return Ok(list.clone());
         }
         let list = PyList::empty(self.py);
-        self.lists.push(mine[1], list.clone().into_any());
+        if !self.lists.push(mine[1], list.clone().into_any()) {
+            return Err(no_room(self.py, &self.found));
+        }
         self.fill(&list, ty.as_list().unwrap_or_default(), item, mine[0])?;
         Ok(list.into_any())
     }
@@ -332,7 +368,9 @@ impl<'a, 'py> Results<'a, 'py> {
         // What is apart is nothing else's object.
         if !apart {
             let made = Made { dtype: tensor.dtype, slots: mine, object: object.clone() };
-            self.made.push(Buffer::owner_of(mine[1]), made);
+            if !self.made.push(Buffer::owner_of(mine[1]), made) {
+                return Err(no_room(self.py, &self.found));
+            }
         }
         Ok(object)
     }
@@ -373,8 +411,9 @@ impl<'a, 'py> Results<'a, 'py> {
             self.fresh.first(owner).into_iter().for_each(|block| block.base = Some(base.clone()));
             if let Some((dtype, whole)) = whole {
                 let is_it = whole == slots && dtype == ty.dtype;
-                if !(is_it && apart) {
-                    self.made.push(owner, Made { dtype, slots: whole, object: base.clone() });
+                let made = Made { dtype, slots: whole, object: base.clone() };
+                if !(is_it && apart) && !self.made.push(owner, made) {
+                    return Err(no_room(py, &self.found));
                 }
                 if is_it {
                     return Ok(base);

@@ -20,6 +20,7 @@ use crate::interrupt;
 use crate::launch::{self, Outcome};
 use crate::list;
 use crate::parallel::{self, Items, Sharing};
+use crate::pool;
 use crate::queue::Queue;
 use crate::transfers::{Mode, Residency, Wanted};
 use weft_ir::ExcClass;
@@ -562,6 +563,12 @@ unsafe extern "C" fn zero(ctx: *mut CallCtx, address: *mut u8, bytes: u64) {
     };
 }
 
+unsafe extern "C" fn exhausted(ctx: *mut CallCtx, bytes: u64) -> u32 {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    // SAFETY: routines pass the context that they got.
+    unsafe { guard(ctx, |_| Err(pool::host_exhausted("host", bytes).into())) }
+}
+
 /// The one table.
 pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
@@ -578,4 +585,5 @@ pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     drop_kept,
     print,
     zero,
+    exhausted,
 };

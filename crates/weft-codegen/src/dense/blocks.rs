@@ -1,10 +1,11 @@
 //! Large products, in blocks that fit the caches.
 
-use super::pack::{Lines, Room};
+use super::pack::Lines;
 use super::tile::{Dense, LINE, Tile};
 use super::{PIECE, Product, Then, cost};
 use crate::abi::CallCtx;
-use crate::each::each;
+use crate::each::{each, try_each};
+use crate::room::{Raised, Room};
 
 /// Products of one chain: the bits depend on it.
 const DEPTH: usize = 512;
@@ -28,13 +29,13 @@ fn part(size: usize, most: usize, unit: usize) -> usize {
 
 /// # Safety
 /// As for [`super::product`]; the columns of the product are neighbours.
-pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Then) {
+pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Then) -> Result<(), Raised> {
     let (kernels, item) = (T::kernels(), size_of::<T>());
     let symmetric = p.is_symmetric();
     let across = kernels.columns();
     let depth = part(p.k, DEPTH, 8);
     let columns = part(p.n, COLUMNS, across);
-    let mut room = Room::for_columns(depth * columns.min(p.n.next_multiple_of(across)) * item);
+    let mut room = Room::for_columns(ctx, depth * columns.min(p.n.next_multiple_of(across)) * item)?;
     let packed = Shared(room.start());
     for first in (0..p.n).step_by(columns) {
         let columns = columns.min(p.n - first);
@@ -44,7 +45,7 @@ pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Th
             slice.pack::<T>(ctx, p, packed);
             let then = if start + depth == p.k && !symmetric { then } else { &Then::NOTHING };
             // SAFETY: the caller's.
-            unsafe { slice.multiply::<T>(ctx, p, packed, symmetric, then) };
+            unsafe { slice.multiply::<T>(ctx, p, packed, symmetric, then) }?;
         }
     }
     if symmetric {
@@ -52,6 +53,7 @@ pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Th
         unsafe { mirror::<T>(ctx, p) };
         then.all(ctx, p.m, p.n);
     }
+    Ok(())
 }
 
 /// Memory that threads read, or write to in different places.
@@ -103,7 +105,14 @@ impl Slice {
     }
 
     /// Adds the products with the slice.
-    unsafe fn multiply<T: Dense>(&self, ctx: *mut CallCtx, p: &Product, packed: Shared, symmetric: bool, then: &Then) {
+    unsafe fn multiply<T: Dense>(
+        &self,
+        ctx: *mut CallCtx,
+        p: &Product,
+        packed: Shared,
+        symmetric: bool,
+        then: &Then,
+    ) -> Result<(), Raised> {
         let kernels = T::kernels();
         // Whole tiles, as evenly as they go: threads are done at the same time.
         let tiles = p.m.div_ceil(kernels.rows);
@@ -113,33 +122,36 @@ impl Slice {
         let wide =
             part(self.columns, self.columns.div_ceil(BLOCKS / high.min(BLOCKS)).max(FEW_COLUMNS), kernels.columns());
         let across = self.columns.div_ceil(wide);
-        each(ctx, high * across, cost(p.m / high * wide * self.depth), &|at| {
+        try_each(ctx, high * across, cost(p.m / high * wide * self.depth), &|ctx, at| {
             // The last rows first: of a symmetric product they have most columns.
             let (block, j) = (high - 1 - at / across, at % across * wide);
             let i = row(block);
             let block = Block { i, rows: row(block + 1) - i, j, columns: wide.min(self.columns - j) };
             // SAFETY: parts of the product that do not overlap.
-            unsafe { self.block::<T>(p, packed, &block, symmetric, &|columns| then.piece([i, block.rows], columns)) };
-        });
+            unsafe {
+                self.block::<T>(ctx, p, packed, &block, symmetric, &|columns| then.piece([i, block.rows], columns))
+            }
+        })
     }
 
     /// Packs some rows of `a` and multiplies them; says which columns are there, some at a time.
     unsafe fn block<T: Dense>(
         &self,
+        ctx: *mut CallCtx,
         p: &Product,
         packed: Shared,
         block: &Block,
         symmetric: bool,
         done: &dyn Fn([usize; 2]),
-    ) {
+    ) -> Result<(), Raised> {
         let (kernels, item) = (T::kernels(), size_of::<T>());
         let (height, width, depth) = (kernels.rows, kernels.columns(), self.depth);
         let end = block.i + block.rows;
         if symmetric && self.first + block.j >= end {
-            return;
+            return Ok(());
         }
         let (together, mut told) = (PIECE / block.rows.max(1), block.j);
-        let mut room = Room::for_rows(block.rows.next_multiple_of(height) * depth * item);
+        let mut room = Room::for_rows(ctx, block.rows.next_multiple_of(height) * depth * item)?;
         let rows = room.start().cast::<T>();
         // SAFETY: parts of the matrices, and room for the rows.
         unsafe {
@@ -183,6 +195,7 @@ impl Slice {
                 }
             }
         }
+        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
 //! Products whose factors are read where they lie: copying them would not pay.
 
-use super::pack::{Lines, Room};
+use super::pack::Lines;
 use super::tile::{Dense, LINE, Tile, ahead};
 use super::{Product, Then, cost};
 use crate::abi::CallCtx;
 use crate::each::each;
+use crate::room::{Raised, Room};
 
 /// Elements of `b` up to which it is near enough.
 const NEAR: usize = 16 << 10;
@@ -48,9 +49,10 @@ impl Cut {
 ///
 /// # Safety
 /// As for [`super::product`]; the product lies in one piece.
-pub(super) unsafe fn turned<T: Dense>(ctx: *mut CallCtx, p: &Product) {
+pub(super) unsafe fn turned<T: Dense>(ctx: *mut CallCtx, p: &Product) -> Result<(), Raised> {
     let item = size_of::<T>();
-    let (mut rows, mut columns) = (Room::for_columns(p.m * p.k * item), Room::for_rows(p.n * p.m * item));
+    let mut rows = Room::for_columns(ctx, p.m * p.k * item)?;
+    let mut columns = Room::for_rows(ctx, p.n * p.m * item)?;
     let (a, to) = (rows.start().cast::<T>(), columns.start());
     let steps = [(p.m * item) as isize, item as isize];
     // SAFETY: the matrices, and room for the rows and the product.
@@ -63,6 +65,7 @@ pub(super) unsafe fn turned<T: Dense>(ctx: *mut CallCtx, p: &Product) {
         let [line, along] = steps;
         Lines { from: to, to: p.to.cast::<T>(), lines: p.n, depth: p.m, line, along, width: p.n }.copy();
     }
+    Ok(())
 }
 
 /// Whether [`turned`] pays.
@@ -74,13 +77,14 @@ pub(super) fn is_turned<T: Dense>(p: &Product) -> bool {
 
 /// # Safety
 /// As for [`super::product`]; the columns of the product are neighbours.
-pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut, then: &Then) {
+pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut, then: &Then) -> Result<(), Raised> {
     let item = size_of::<T>();
     if p.b_steps[1] == item as isize || p.k == 0 {
         // SAFETY: the caller's.
-        return unsafe { in_parts::<T>(ctx, p, cut, then) };
+        unsafe { in_parts::<T>(ctx, p, cut, then) };
+        return Ok(());
     }
-    let mut room = Room::for_columns(p.k * p.n * item);
+    let mut room = Room::for_columns(ctx, p.k * p.n * item)?;
     let to = room.start().cast::<T>();
     let [along, line] = p.b_steps;
     // SAFETY: the matrix, and room for it in rows.
@@ -89,6 +93,7 @@ pub(super) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, cut: &Cut
         let b_steps = [(p.n * item) as isize, item as isize];
         in_parts::<T>(ctx, &Product { b: to.cast(), b_steps, ..*p }, cut, then);
     }
+    Ok(())
 }
 
 /// Columns of `b` are neighbours where anything is summed.

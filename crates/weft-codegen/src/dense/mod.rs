@@ -11,7 +11,7 @@ mod tile;
 
 use crate::abi::{CallCtx, Chunk};
 use crate::each::each;
-pub(crate) use pack::Room;
+use crate::room::Raised;
 use tile::Dense;
 
 /// Products of elements in a nanosecond.
@@ -101,20 +101,22 @@ impl Product {
 /// # Safety
 /// The matrices may be read and written; the product overlaps no factor, and its rows or columns are neighbours. The
 /// call is running, or null.
-pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Then) {
+pub(crate) unsafe fn product<T: Dense>(ctx: *mut CallCtx, p: &Product, then: &Then) -> Result<(), Raised> {
     let item = size_of::<T>() as isize;
     if p.to_steps[1] != item {
         // SAFETY: the caller's.
-        unsafe { product::<T>(ctx, &p.transposed(), &Then::NOTHING) };
-        return then.all(ctx, p.m, p.n);
+        unsafe { product::<T>(ctx, &p.transposed(), &Then::NOTHING) }?;
+        then.all(ctx, p.m, p.n);
+        return Ok(());
     }
     // SAFETY: the caller's.
     unsafe {
         match direct::Cut::of::<T>(p) {
             Some(cut) => direct::product::<T>(ctx, p, &cut, then),
             None if direct::is_turned::<T>(p) => {
-                direct::turned::<T>(ctx, p);
+                direct::turned::<T>(ctx, p)?;
                 then.all(ctx, p.m, p.n);
+                Ok(())
             }
             None => blocks::product::<T>(ctx, p, then),
         }

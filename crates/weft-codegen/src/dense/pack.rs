@@ -1,7 +1,6 @@
-//! Parts of matrices, copied so that tiles read them one element after the other; and the memory they are copied to.
+//! Parts of matrices, copied so that tiles read them one element after the other.
 
 use crate::numbers::{Loop, Number, best};
-use std::cell::Cell;
 use std::marker::PhantomData;
 
 /// Lines of a matrix, side by side: element `d` of line `l` goes to place `d * width + l`. Steps are in bytes.
@@ -147,59 +146,6 @@ macro_rules! plain {
 
 #[cfg(not(target_arch = "x86_64"))]
 plain!(f32, f64);
-
-/// As much as a cache holds together.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "only its size matters")] [u8; 64]);
-
-/// Most lines that a thread keeps: 8 MB.
-const KEPT: usize = 1 << 17;
-
-/// Memory that a thread keeps from one product to the next.
-pub(crate) struct Room {
-    lines: Vec<Line>,
-    kept: &'static std::thread::LocalKey<Cell<Vec<Line>>>,
-}
-
-thread_local! {
-    static FOR_ROWS: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-    static FOR_COLUMNS: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-}
-
-impl Room {
-    /// For rows of the first factor.
-    pub(crate) fn for_rows(bytes: usize) -> Room {
-        Room::new(bytes, &FOR_ROWS)
-    }
-
-    /// For columns of the second factor.
-    pub(super) fn for_columns(bytes: usize) -> Room {
-        Room::new(bytes, &FOR_COLUMNS)
-    }
-
-    // Taken away while it is used: a thread that waits for others may begin a product of its own.
-    fn new(bytes: usize, kept: &'static std::thread::LocalKey<Cell<Vec<Line>>>) -> Room {
-        let mut lines = kept.try_with(Cell::take).unwrap_or_default();
-        lines.reserve_exact(bytes.div_ceil(size_of::<Line>()));
-        Room { lines, kept }
-    }
-
-    pub(crate) fn start(&mut self) -> *mut u8 {
-        self.lines.as_mut_ptr().cast()
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        if self.lines.capacity() > KEPT {
-            return;
-        }
-        let lines = std::mem::take(&mut self.lines);
-        // At the thread's end there is nowhere to keep it.
-        let _ = self.kept.try_with(|kept| kept.set(lines));
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -26,6 +26,12 @@ impl Lowering<'_, '_> {
         Ok(self.helper(name, returns, args))
     }
 
+    /// Calls a routine that returns 0, or 1 when it raised.
+    fn routine_try(&mut self, data: &OpData, name: &str, args: &[Value]) -> Result<()> {
+        let status = self.routine(data, name, self.b.context.int(32), args)?;
+        self.go_on_if_fine(status, data.span)
+    }
+
     /// A call of something written in Rust, in host code.
     pub(crate) fn helper(&self, name: &str, returns: Type, args: &[Value]) -> Value {
         let types: Vec<Type> = args.iter().map(|&v| self.b.type_of(v)).collect();
@@ -93,7 +99,7 @@ impl Lowering<'_, '_> {
         words.extend([chunk, env]);
         let words = self.words(&words);
         let args = [self.context(data.span)?, self.b.i64(d as u64), words];
-        self.routine(data, "weft_matmul", self.b.context.void(), &args).map(drop)
+        self.routine_try(data, "weft_matmul", &args)
     }
 
     /// `mem.both_sides`.
@@ -101,7 +107,7 @@ impl Lowering<'_, '_> {
         let d = self.elements_of(data)?;
         let words = self.operands(data)?;
         let args = [self.context(data.span)?, self.b.i64(d as u64), self.words(&words)];
-        self.routine(data, "weft_both_sides", self.b.context.void(), &args).map(drop)
+        self.routine_try(data, "weft_both_sides", &args)
     }
 
     /// `mem.dot`.
@@ -138,7 +144,10 @@ impl Lowering<'_, '_> {
                 "weft_solve"
             }
         };
-        let outcome = self.routine(data, name, self.b.context.int(64), &args)?;
+        let outcome = self.word_buffer(1);
+        args.push(outcome);
+        self.routine_try(data, name, &args)?;
+        let outcome = self.b.load(self.b.context.int(64), outcome, 8);
         self.define(data, 0, outcome);
         Ok(())
     }

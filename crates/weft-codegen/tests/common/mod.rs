@@ -122,6 +122,10 @@ unsafe extern "C" fn zero(_: *mut CallCtx, address: *mut u8, bytes: u64) {
     unsafe { address.write_bytes(0, bytes as usize) };
 }
 
+unsafe extern "C" fn exhausted(_: *mut CallCtx, _: u64) -> u32 {
+    1
+}
+
 static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
     alloc,
@@ -137,6 +141,7 @@ static TABLE: RuntimeTable = RuntimeTable {
     drop_kept: release,
     print: no_print,
     zero,
+    exhausted,
 };
 
 /// The text of a module, read.

@@ -60,6 +60,7 @@ impl Backend for Native {
             drop_kept: release,
             print,
             zero,
+            exhausted,
         };
         let call_state = (&raw const heap).cast_mut().cast();
         let here = 0u8;
@@ -363,6 +364,10 @@ unsafe extern "C" fn need(
 unsafe extern "C" fn zero(_: *mut CallCtx, address: *mut u8, bytes: u64) {
     // SAFETY: compiled code passes memory that it holds.
     unsafe { address.write_bytes(0, bytes as usize) };
+}
+
+unsafe extern "C" fn exhausted(_: *mut CallCtx, _: u64) -> u32 {
+    1
 }
 
 unsafe extern "C" fn print(_: *mut CallCtx, _: u32, _: *const u64, _: u32) -> u32 {

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weft_ir::{DType, Type};
-use weft_runtime::UsmKind;
+use weft_runtime::{Buffer, UsmKind};
 use weft_tensor::{Operand, Operation, Tensor, generate, pack, record};
 
 use super::{UsmNdarray, operand, own, wrap};
@@ -122,12 +122,23 @@ pub(crate) fn tensor_from_array(array: &Bound<'_, PyAny>, queue: &Queue, usm_typ
         };
         let wide = |list: &[isize]| list.iter().map(|&n| n as i64).collect::<Vec<i64>>();
         let (shape, strides) = (wide(view.shape()), wide(view.strides()));
-        let mut bytes = vec![0; byte_count(&shape, dtype)?];
-        // SAFETY: NumPy's own sizes and strides describe readable memory; `bytes` has room for all elements.
-        unsafe { pack(view.data().cast_const().cast(), &shape, &strides, dtype.size(), &mut bytes) };
-        let usm = usm_named(usm_type)?;
-        let buffer = allocate(py, &queue.0, bytes.len(), usm)?;
-        py.detach(|| buffer.write(0, &bytes)).map_err(|e| errors::from_hal(py, &e))?;
+        let (bytes, usm) = (byte_count(&shape, dtype)?, usm_named(usm_type)?);
+        let buffer = allocate(py, &queue.0, bytes, usm)?;
+        // SAFETY: NumPy's own sizes and strides describe readable memory, and both have room for all elements.
+        let fill = |to: &Buffer| unsafe {
+            let to = std::slice::from_raw_parts_mut(to.address() as *mut u8, bytes);
+            pack(view.data().cast_const().cast(), &shape, &strides, dtype.size(), to);
+        };
+        if queue.0.is_native() {
+            buffer.wait_idle().map_err(|e| errors::from_hal(py, &e))?;
+            fill(&buffer);
+        } else if bytes > 0 {
+            let staged = Buffer::alloc_host(bytes).map_err(|e| errors::from_hal(py, &e))?;
+            fill(&staged);
+            // SAFETY: what was just filled.
+            let content = unsafe { std::slice::from_raw_parts(staged.address() as *const u8, bytes) };
+            py.detach(|| buffer.write(0, content)).map_err(|e| errors::from_hal(py, &e))?;
+        }
         Ok(UsmNdarray::new(Tensor::stored(shape, dtype, queue.0.clone(), buffer)))
     })
 }

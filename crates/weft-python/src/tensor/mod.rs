@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use weft_diag::Sources;
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::{DType, Type};
 use weft_runtime::Buffer;
-use weft_tensor::{Node, Operand, Operation, Tensor, TensorError, record, update};
+use weft_tensor::{Node, Operand, Operation, Tensor, TensorError, generate, record, update};
 
 use crate::array_device::{ArrayDevice, context_of};
 use crate::at_work::border;
@@ -43,6 +43,20 @@ impl UsmNdarray {
     /// A second handle, so that no lock is held while work runs.
     pub(crate) fn handle(&self) -> Tensor {
         Tensor::new(self.tensor().node().clone())
+    }
+
+    /// Gives it new content, unless its content is not `old` any more.
+    fn replace(&self, old: &Arc<Node>, new: Arc<Node>) -> bool {
+        let new = Tensor::new(new);
+        let mut tensor = self.tensor();
+        if !Arc::ptr_eq(tensor.node(), old) {
+            return false;
+        }
+        let before = std::mem::replace(&mut *tensor, new);
+        // Not under the lock: what goes with it may run code of its own.
+        drop(tensor);
+        drop(before);
+        true
     }
 
     /// What it stands for, stored; runs what is pending, without the GIL.
@@ -137,15 +151,45 @@ fn binary(op: Operation, a: Operand, b: &Bound<'_, PyAny>, swap: bool) -> PyResu
 fn inplace(slf: &Bound<'_, UsmNdarray>, op: BinOp, other: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = slf.py();
     border(py, || {
-        let Some(other) = operand(other)? else {
-            let ty = other.get_type().qualname()?;
-            return Err(PyTypeError::new_err(format!("unsupported operand type for {}=: {ty}", op.text())));
-        };
-        let node = slf.get().tensor().node().clone();
-        let made = py.detach(|| update(op, &node, other)).map_err(|e| from_tensor(py, &e))?;
-        *slf.get().tensor() = Tensor::new(made);
-        Ok(())
+        // No lock is held while it is recorded, which may compile and run: what another thread has replaced meanwhile is
+        // updated anew.
+        loop {
+            let node = slf.get().tensor().node().clone();
+            let Some(other) = operand(other)? else {
+                let ty = other.get_type().qualname()?;
+                return Err(PyTypeError::new_err(format!("unsupported operand type for {}=: {ty}", op.text())));
+            };
+            let made = py.detach(|| update(op, &node, other)).map_err(|e| from_tensor(py, &e))?;
+            if slf.get().replace(&node, made) {
+                return Ok(());
+            }
+        }
     })
+}
+
+/// What `==` or `!=` gives beside an object that is no operand.
+fn unequal(slf: &Bound<'_, UsmNdarray>, other: &Bound<'_, PyAny>, differs: bool) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
+        let ty = other.get_type().qualname()?;
+        let text = format!("a tensor is compared with tensors and numbers, not with a {ty}: use weft.tensor.asarray");
+        return Err(PyTypeError::new_err(text));
+    }
+    if !other.is_none() && !other.is_instance_of::<PyString>() {
+        return Ok(py.NotImplemented());
+    }
+    // No element is what is no number.
+    let tensor = slf.get().handle();
+    let operands = vec![Operand::Scalar(Type::PYBOOL, u64::from(differs)), Operand::Scalar(Type::Num(DType::Bool), 0)];
+    let shape = tensor.shape().to_vec();
+    let made = generate("weft.lib.tensor.full", operands, shape, DType::Bool, tensor.queue().clone(), tensor.usm());
+    wrap(py, Ok(made))
+}
+
+/// A refusal of what there is no way to do yet but on a copy.
+fn not_yet(py: Python<'_>, what: &str) -> PyErr {
+    let message = format!("{what} are not supported yet: use weft.tensor.asnumpy(x)");
+    errors::new(py, "UnsupportedError", message)
 }
 
 #[pymethods]
@@ -316,11 +360,17 @@ impl UsmNdarray {
         inplace(slf, BinOp::MatMul, other)
     }
 
-    fn __pow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, _modulo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    fn __pow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, modulo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        if !modulo.is_none() {
+            return Ok(slf.py().NotImplemented());
+        }
         binary(Operation::Binary(BinOp::Pow), own(slf), other, false)
     }
 
-    fn __rpow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, _modulo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    fn __rpow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, modulo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        if !modulo.is_none() {
+            return Ok(slf.py().NotImplemented());
+        }
         binary(Operation::Binary(BinOp::Pow), own(slf), other, true)
     }
 
@@ -353,7 +403,11 @@ impl UsmNdarray {
             CompareOp::Gt => CmpOp::Gt,
             CompareOp::Ge => CmpOp::Ge,
         };
-        binary(Operation::Compare(is), own(slf), other, false)
+        let compared = binary(Operation::Compare(is), own(slf), other, false)?;
+        match is {
+            CmpOp::Eq | CmpOp::Ne if compared.is(slf.py().NotImplemented()) => unequal(slf, other, is == CmpOp::Ne),
+            _ => Ok(compared),
+        }
     }
 
     /// Sizes.
@@ -460,18 +514,38 @@ impl UsmNdarray {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        if self.size() != 1 {
-            return Err(PyValueError::new_err("The truth value of an array with more than one element is ambiguous"));
+        match self.size() {
+            1 => self.item(py)?.is_truthy(py),
+            0 => Err(PyValueError::new_err(
+                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.",
+            )),
+            _ => Err(PyValueError::new_err("The truth value of an array with more than one element is ambiguous")),
         }
-        self.item(py)?.is_truthy(py)
     }
 
-    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
-        self.item(py)?.extract(py)
+    fn __float__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<PyFloat>().call1((self.item(py)?,))
     }
 
-    fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.item(py)?.call_method0(py, "__int__")
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<PyInt>().call1((self.item(py)?,))
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<PyComplex>().call1((self.item(py)?,))
+    }
+
+    /// An array of one number and no axes is formatted as that number is.
+    fn __format__<'py>(slf: &Bound<'py, Self>, spec: &str) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        match slf.get().ndim() {
+            _ if spec.is_empty() => Ok(slf.str()?.into_any()),
+            0 => slf.get().item(py)?.into_bound(py).call_method1("__format__", (spec,)),
+            _ => {
+                let text = "unsupported format string passed to weft.tensor.usm_ndarray.__format__";
+                Err(PyTypeError::new_err(text))
+            }
+        }
     }
 
     /// The one element, as a Python number.
@@ -503,10 +577,43 @@ impl UsmNdarray {
         })
     }
 
-    /// Not an `IndexError`, which ends Python's loops over what has only `__getitem__`: a tensor would seem empty.
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<()> {
-        let message = "indexing tensors and loops over them are not supported yet: use weft.tensor.asnumpy(x)";
-        Err(errors::new(index.py(), "UnsupportedError", message))
+        Err(not_yet(index.py(), "indexing tensors and loops over them"))
+    }
+
+    /// Without this, Python's loop would ask for items.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<()> {
+        match self.ndim() {
+            0 => Err(PyTypeError::new_err("iteration over a 0-d array")),
+            _ => Err(not_yet(py, "indexing tensors and loops over them")),
+        }
+    }
+
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(not_yet(index.py(), "stores into elements of tensors"))
+    }
+
+    fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyValueError::new_err("cannot delete array elements"))
+    }
+
+    /// A tensor of its own with the same elements.
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("weft.tensor")?.getattr("_copy")?.call1((slf,))
+    }
+
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::__copy__(slf)
+    }
+
+    /// Content, kind of memory and device travel; the queue there is the device's default one.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let tensors = py.import("weft.tensor")?;
+        let content = tensors.getattr("asnumpy")?.call1((slf,))?;
+        let tensor = slf.get().handle();
+        let state = (content, tensor.queue().filter(), tensor.usm().name());
+        Ok((tensors.getattr("_restore")?, state.into_pyobject(py)?))
     }
 
     /// The text of a compiler stage of what is pending here, or None when nothing is.
@@ -531,7 +638,15 @@ impl UsmNdarray {
         slf.py().import("weft.tensor")?.getattr("_str")?.call1((slf,))?.extract()
     }
 
-    fn __array__(&self, py: Python<'_>, _args: &Bound<'_, PyTuple>) -> PyResult<()> {
+    /// NumPy's protocol for what becomes an array.
+    #[pyo3(signature = (dtype = None, *, copy = None))]
+    fn __array__(
+        &self,
+        py: Python<'_>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let _ = (dtype, copy);
         let message = "NumPy cannot see into a device array: copy it with weft.tensor.asnumpy(x)";
         Err(errors::new(py, "ExecutionPlacementError", message))
     }

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
+use weft_codegen::shortage;
 use weft_hal::{Device, Event, HalError, UsmKind};
 
 use super::{PoolStats, classes};
@@ -96,6 +97,10 @@ impl DevicePool {
     /// from the host or from elsewhere, wait for the queue first.
     pub fn alloc(&self, bytes: usize, queue: u64) -> Result<Block, HalError> {
         let class = classes::of(bytes.max(SMALLEST));
+        if shortage::strikes() {
+            let (device, total) = (self.device.info().filter_string(), self.device.info().global_mem_bytes);
+            return Err(HalError::OutOfMemory { device, requested: bytes as u64, free: None, total });
+        }
         if let Some(block) = class.and_then(|class| self.recycled(class, queue)) {
             return Ok(block);
         }
@@ -118,7 +123,8 @@ impl DevicePool {
 
     /// [`DevicePool::alloc`] from what is kept for reuse; `None` where the driver would have to be asked.
     pub fn reuse(&self, bytes: usize, queue: u64) -> Option<Block> {
-        self.recycled(classes::of(bytes.max(SMALLEST))?, queue)
+        let class = classes::of(bytes.max(SMALLEST)).filter(|_| !shortage::strikes());
+        self.recycled(class?, queue)
     }
 
     /// Memory from the driver, within the limit.

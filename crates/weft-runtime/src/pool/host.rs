@@ -9,6 +9,7 @@ use std::ptr::{self, null_mut};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use weft_codegen::shortage;
 use weft_hal::HalError;
 
 use super::{PoolStats, classes};
@@ -237,7 +238,7 @@ fn fresh_or_trim(class: usize) -> Option<*mut Header> {
 
 /// Uninitialised host memory, aligned to 64 bytes; null when there is none. Zero bytes give a block of their own.
 pub fn host_alloc(bytes: usize) -> *mut u8 {
-    let Some(class) = classes::of(bytes) else { return null_mut() };
+    let Some(class) = classes::of(bytes).filter(|_| !shortage::strikes()) else { return null_mut() };
     match recycled(class).or_else(|| fresh_or_trim(class)) {
         Some(block) => hand_out(block, class),
         None => null_mut(),
@@ -246,7 +247,7 @@ pub fn host_alloc(bytes: usize) -> *mut u8 {
 
 /// [`host_alloc`] from what is kept for reuse; null where the system would have to be asked.
 pub(crate) fn host_reuse(bytes: usize) -> *mut u8 {
-    let class = classes::of(bytes);
+    let class = classes::of(bytes).filter(|_| !shortage::strikes());
     let found = class.and_then(|class| Some((recycled(class)?, class)));
     found.map_or(null_mut(), |(block, class)| hand_out(block, class))
 }
@@ -254,7 +255,7 @@ pub(crate) fn host_reuse(bytes: usize) -> *mut u8 {
 /// Like [`host_alloc`], zeroed. Large blocks are fresh mappings, whose pages cost nothing until they are touched.
 pub fn host_calloc(bytes: usize) -> *mut u8 {
     let Some(class) = classes::of(bytes) else { return null_mut() };
-    if classes::size(class) >= HUGE_FROM {
+    if classes::size(class) >= HUGE_FROM && !shortage::strikes() {
         return fresh_or_trim(class).map_or(null_mut(), |block| hand_out(block, class));
     }
     let data = host_alloc(bytes);
@@ -352,7 +353,7 @@ pub unsafe fn host_realloc(data: *mut u8, bytes: usize) -> *mut u8 {
 }
 
 /// Why there was no host memory.
-pub(crate) fn exhausted(place: &str, bytes: usize) -> HalError {
+pub fn exhausted(place: &str, bytes: usize) -> HalError {
     let live = LIVE_BYTES.load(Ordering::Relaxed);
     let (device, free, total) = match super::memory_limit() {
         Some(limit) => (format!("{place} (within weft.config.memory_limit)"), Some(limit.saturating_sub(live)), limit),

@@ -9,13 +9,26 @@ mod device;
 mod host;
 
 pub use device::{Block, DevicePool, pool_of};
-pub use host::{host_alloc, host_calloc, host_capacity, host_free, host_realloc, set_host_limit};
+pub use host::{
+    exhausted as host_exhausted, host_alloc, host_calloc, host_capacity, host_free, host_realloc, set_host_limit,
+};
 
-pub(crate) use host::{exhausted as host_exhausted, host_reuse};
+pub(crate) use host::host_reuse;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weft_hal::UsmKind;
+use weft_codegen::shortage;
+use weft_hal::{HalError, UsmKind};
+
+/// So many zeros, which are in no pool, or why there is no memory for them.
+pub fn zeros(bytes: usize) -> Result<Vec<u8>, HalError> {
+    let mut all = vec![];
+    if shortage::strikes() || all.try_reserve_exact(bytes).is_err() {
+        return Err(host_exhausted("host", bytes));
+    }
+    all.resize(bytes, 0);
+    Ok(all)
+}
 
 /// What a pool holds. Bytes count whole size classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
