@@ -124,3 +124,15 @@ def agree(f, given):
     assert len(have) == len(want)
     for one, other in zip(have, want):
         np.testing.assert_array_equal(one, other)
+
+
+def loops_left(compiled: Any) -> int:
+    """How many loops the pass that batches them has left, in the versions that run where its tests hold."""
+    left, skipped = 0, None
+    for line in compiled.inspect("after:raise").splitlines():
+        indent = len(line) - len(line.lstrip())
+        if skipped is not None and indent > skipped:
+            continue
+        skipped = indent if line.strip() == "} {" else None
+        left += "scf.for" in line
+    return left

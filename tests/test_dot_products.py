@@ -1,7 +1,7 @@
-"""Dots of a vector with the columns or rows of a matrix, one in each turn of a loop, are one product before the loop.
+"""Dots of a vector with the columns or rows of a matrix, one in each iteration of a loop, are one product.
 
-Where a turn may write what a later dot reads, they stay dots. Numbers are small and whole, so every order of sums gives
-the same ones.
+Where an iteration may write what a later dot reads, they stay dots. Numbers are small and whole, so every order of sums
+gives the same ones.
 """
 
 import copy
@@ -38,28 +38,31 @@ ONE_PRODUCT = {
     "a part of the row, afterwards": (
         "v = m[0] * 2\nfor i in range(m.shape[0]):\n    t = np.dot(m[i], v) % 7\n    m[i, 2:9] = v[2:9] * t"
     ),
-    "a sum of them": "t = 0.0\nfor j in range(m.shape[1]):\n    t += np.dot(u, m[:, j]) * j\nout[0] = t",
     "two in a turn": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j]) - np.dot(s[3], m[:, j])",
-    "leaves early": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])\n    if j == 20:\n        break",
     "the turns of a prange": "for j in prange(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])",
     "a new array each time": (
         "for j in range(m.shape[1]):\n    d = np.dot(u, m[:, j])\n    t = np.zeros(2)\n    t[1] = d\n    out[j] = t[1]"
     ),
+    "all of the column, before": "for j in range(m.shape[1]):\n    m[:, j] *= 2\n    out[j] = np.dot(u, m[:, j])",
+    "before the dot, in its column": "for j in range(m.shape[1]):\n    m[1, j] = j\n    out[j] = np.dot(u, m[:, j])",
+    "an index that may be outside": "for j in range(m.shape[1]):\n    out[j] = np.dot(s[:, 2], m[:, j])",
+    "an element before it": (
+        "for j in range(m.shape[1]):\n    out[j] = u[len(out) - 1]\n    out[j] += np.dot(s[:, len(out) - 1], m[:, j])"
+    ),
+    "every second": "for j in range(0, m.shape[1], 2):\n    out[j] = np.dot(u, m[:, j])",
+    "downwards": "for j in range(m.shape[1] - 1, -1, -1):\n    out[j] = np.dot(u, m[:, j])",
 }
 DOTS = {
-    "all of the column, before": "for j in range(m.shape[1]):\n    m[:, j] *= 2\n    out[j] = np.dot(u, m[:, j])",
     "all of the next column": (
         "for j in range(m.shape[1] - 1):\n    t = np.dot(u, m[:, j]) % 7\n    m[:, j + 1] -= u * t"
     ),
     "from its column on": "for j in range(m.shape[1]):\n    t = np.dot(u, m[:, j]) % 7\n    m[2, j:] -= t",
-    "before the dot, in its column": "for j in range(m.shape[1]):\n    m[1, j] = j\n    out[j] = np.dot(u, m[:, j])",
     "the next column": "for j in range(m.shape[1] - 1):\n    m[2, j + 1] = np.dot(u, m[:, j]) % 7",
     "another column": "for j in range(m.shape[1]):\n    m[2, 5] = np.dot(u, m[:, j])",
     "the vector": "for j in range(m.shape[1]):\n    u[0] = np.dot(u, m[:, j]) % 7",
     "an element of the vector's matrix": "for j in range(m.shape[1]):\n    s[0, 3] = np.dot(s[0], m[:, j]) % 7",
     "a view of the matrix": "w = m[1]\nfor j in range(m.shape[1] - 1):\n    w[j + 1] = np.dot(u, m[:, j]) % 7",
     "a row of the matrix": "for j in range(m.shape[1]):\n    m[3, :] = np.dot(u, m[:, j]) % 5",
-    "an index that may be outside": "for j in range(m.shape[1]):\n    out[j] = np.dot(s[:, 2], m[:, j])",
     "leaves before the end of the matrix": (
         "for j in range(10**6):\n    if j >= m.shape[1]:\n        break\n    out[j] = np.dot(u, m[:, j])"
     ),
@@ -77,16 +80,13 @@ DOTS = {
         "        continue\n"
         "    out[j] = np.dot(u[k:], m[k:, j])"
     ),
-    "an element before it": (
-        "for j in range(m.shape[1]):\n    out[j] = u[len(out) - 1]\n    out[j] += np.dot(s[:, len(out) - 1], m[:, j])"
-    ),
     "a vector that changes": "for j in range(m.shape[1]):\n    out[j] = np.dot(s[j % 3], m[:, j])",
     "a column that is not the next": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j // 2])",
-    "every second": "for j in range(0, m.shape[1], 2):\n    out[j] = np.dot(u, m[:, j])",
-    "downwards": "for j in range(m.shape[1] - 1, -1, -1):\n    out[j] = np.dot(u, m[:, j])",
     "from the end": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, -j])",
     "a column on a condition": "for j in range(m.shape[1]):\n    if j % 3:\n        out[j] = np.dot(u, m[:, j])",
     "sizes that change": "for j in range(1, m.shape[1]):\n    out[j] = np.dot(u[:j], m[:j, j])",
+    "a sum of them": "t = 0.0\nfor j in range(m.shape[1]):\n    t += np.dot(u, m[:, j]) * j\nout[0] = t",
+    "leaves early": "for j in range(m.shape[1]):\n    out[j] = np.dot(u, m[:, j])\n    if j == 20:\n        break",
 }
 SHAPES = [(0, 0), (1, 40), (40, 1), (5, 15), (5, 16), (33, 70), (300, 500)]
 DTYPES = [np.float64, np.float32, np.int64, np.complex128]
@@ -122,7 +122,7 @@ def test_every_dtype(name, dtype):
 # spec: N7
 @pytest.mark.parametrize("name", [*ONE_PRODUCT, *DOTS])
 def test_what_becomes_a_product(name):
-    """A product is made where no turn can see what another one wrote, and nowhere else."""
+    """A product is made where iterations are independent, and nowhere else."""
     f = function("None", NAMES, {**ONE_PRODUCT, **DOTS}[name])
     outcome(f, arguments((33, 70)))
     assert ("nt.matmul" in f.inspect("fused")) == (name in ONE_PRODUCT)

@@ -3,6 +3,7 @@
 //! 1. [`py`]: syntax tree → stage `py`, untyped; [`infer`]: `py` → `ntensor`, typed, library inlined.
 //!    [`pipeline`] runs what follows and keeps the module of every stage.
 //! 2. [`canon`] (`ntensor`, and after each pass): dead code, shared scalars, constants, refinements moved to inputs.
+//!    `raise` (`ntensor`): independent iterations of a loop become one more axis of its statements.
 //! 3. [`place`] (`ntensor` → `placed`): every whole-array op gets a place; transfers become explicit.
 //! 4. [`fuse`] (`placed` → `fused`): neighbouring elementwise ops become one.
 //! 5. [`loops`] (`fused` → `loops`): arrays become pointers, sizes and strides; ops become loops and kernels.
@@ -21,9 +22,7 @@
 mod analysis;
 mod blocks;
 pub mod canon;
-mod columns;
 mod comprehend;
-mod dots;
 mod flat;
 mod forward;
 pub mod fuse;
@@ -37,6 +36,7 @@ pub mod place;
 mod products;
 pub mod py;
 mod races;
+mod raise;
 mod rebuild;
 pub mod report;
 mod rows;

@@ -5,9 +5,7 @@
 //! otherwise. A pass that breaks the IR is an internal error that names it; what came into it is written to a file that
 //! `weft-opt` reads.
 
-use crate::{
-    PassCx, blocks, canon, columns, comprehend, dots, fuse, loops, panels, place, products, rows, sides, together,
-};
+use crate::{PassCx, blocks, canon, comprehend, fuse, loops, panels, place, products, raise, rows, sides, together};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weft_diag::{Diagnostic, Span};
@@ -55,6 +53,12 @@ pub const PASSES: &[Pass] = &[
         Run::Functions(canon::run),
         "folds constants, computes equal scalars once, drops what is not used and checks that ranges make idle",
     ),
+    within(
+        Stage::Ntensor,
+        "raise",
+        Run::Hosted(raise::run),
+        "loops of array statements whose iterations are independent become array statements",
+    ),
     Pass {
         name: "place",
         takes: Stage::Ntensor,
@@ -81,9 +85,7 @@ pub const PASSES: &[Pass] = &[
         "loops of array statements that keep to their rows become blocks of rows with the loop inside",
     ),
     // After blocks, which take out of loops what is the same in every iteration.
-    fused("dots", dots::run, "a loop's dots with the columns or rows of a matrix become one product"),
     fused("panels", panels::run, "a loop's products of a vector and a matrix become products of matrices"),
-    fused("columns", columns::run, "what iterations do to columns of their own becomes one statement behind the loop"),
     fused("comprehend", comprehend::run, "loops that append a number in each iteration set the items of a list"),
     fused("sides", sides::run, "products of a matrix with vectors on both sides read it once"),
     // After all others: they know statements that write one array.

@@ -316,7 +316,7 @@ impl Fused<'_> {
         }
     }
 
-    /// Whether a branch gives a part of a product that was computed before the turn, or computes it (`dots.rs`, `panels.rs`).
+    /// Whether a branch gives a part of a product that was computed before the turn, or computes it (`panels.rs`).
     fn is_taken(&self, id: OpId) -> bool {
         let is_product = |op: OpId| matches!(self.f.op(op).op, Op::NtMatmul | Op::NtDot);
         let [taken, computed] = self.f.op(id).regions[..] else { return false };

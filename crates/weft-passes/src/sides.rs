@@ -4,8 +4,9 @@
 //! the caches takes as long to read as the products take. The later product moves up to the earlier one; whether its vector
 //! has the matrix's size is only asked after that, so the op looks for itself.
 
+use crate::analysis::alias;
+use crate::canon;
 use crate::fuse::each_op;
-use crate::{canon, together};
 use weft_ir::{DType, Dim, Func, Layout, Op, OpId, RegionId, ValueId};
 
 /// The step.
@@ -134,7 +135,7 @@ fn leaves(f: &Func, defs: &[Option<OpId>], op: OpId, read: &[ValueId]) -> bool {
         return true;
     }
     let inside = data.regions.iter().flat_map(|&r| &f.region(r).ops).all(|&op| !f.effects(op).writes);
-    let apart = |&to: &ValueId| read.iter().all(|&v| together::are_apart(f, defs, to, v));
+    let apart = |&to: &ValueId| read.iter().all(|&v| alias::are_disjoint(f, defs, to, v));
     let written = data.written();
     inside && !written.is_empty() && written.iter().all(apart)
 }

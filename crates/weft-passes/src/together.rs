@@ -90,7 +90,7 @@ fn partner(f: &Func, ops: &[OpId], at: usize, defs: &[Option<OpId>]) -> Option<u
     let one_space = canon::dims(f, first.results[0]) == canon::dims(f, second.results[0]);
     let some = canon::dims(f, first.results[0]).iter().any(|d| *d != Dim::Const(1));
     let shares = read_also.iter().any(|v| read.contains(v) || to.contains(v));
-    let apart = |a: ValueId, b: ValueId| are_apart(f, defs, a, b);
+    let apart = |a: ValueId, b: ValueId| alias::are_disjoint(f, defs, a, b);
     let all = || read.iter().chain(&read_also);
     let fits = |&w: &ValueId| all().all(|&r| r == w || apart(w, r));
     let size: usize =
@@ -99,14 +99,6 @@ fn partner(f: &Func, ops: &[OpId], at: usize, defs: &[Option<OpId>]) -> Option<u
     let fit = one_space && some && shares && size <= MAX_BODY && streams <= MAX_STREAMS;
     let fit = fit && to.iter().all(|&a| also.iter().all(|&b| apart(a, b))) && to.iter().chain(&also).all(fits);
     fit.then_some(before)
-}
-
-/// Whether two arrays, of which one is written, are known to share no memory.
-pub(crate) fn are_apart(f: &Func, defs: &[Option<OpId>], a: ValueId, b: ValueId) -> bool {
-    let (a, b) = (alias::root(f, defs, a), alias::root(f, defs, b));
-    let is_new = |v: ValueId| defs[v.index()].is_some_and(|op| f.op(op).op.effects().fresh);
-    let is_known = |v: ValueId| is_new(v) || f.params().contains(&v);
-    a != b && is_known(a) && is_known(b) && (f.apart || is_new(a) || is_new(b))
 }
 
 /// One op that does what two do.

@@ -109,14 +109,6 @@ impl Inside {
         (before && axis >= 0).then(|| Vector { array, walk: data.operands[1..].to_vec(), axis })
     }
 
-    /// A vector that is the same in every turn.
-    pub fn unmoved(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> Option<Vector> {
-        if !self.values.contains(&v) {
-            return Some(Vector { array: v, walk: vec![], axis: 0 });
-        }
-        self.view(f, defs, v).filter(|found| found.walk.iter().all(|v| !self.values.contains(v)))
-    }
-
     /// A vector that is one further along an axis in every turn: with that axis, and the index along it.
     pub fn moved(&self, f: &Func, defs: &[Option<OpId>], v: ValueId) -> Option<(Vector, usize, ValueId)> {
         let found = self.view(f, defs, v)?;

@@ -7,7 +7,7 @@
 
 use super::affine::{Affine, Symbol};
 use super::alias::root;
-use super::dependence::{self, Question, Variable};
+use super::dependence::{self, Distances, Question, Variable};
 use super::forms::Forms;
 use super::inequalities::Bounds;
 use crate::canon;
@@ -129,6 +129,10 @@ impl<'f> Accesses<'f> {
         (0..rank)
             .map(|axis| {
                 let start = def.operands[1 + 2 * axis];
+                if walked.iter().filter(|&&a| a == axis as i32).count() > 1 {
+                    // Windows: two axes of the view walk along this one.
+                    return None;
+                }
                 let Some(k) = walked.iter().position(|&a| a == axis as i32) else {
                     return self.index(start, false, care);
                 };
@@ -266,18 +270,34 @@ impl<'f> Accesses<'f> {
             || axes().len() > 1 && self.apart_along(a, b, axes())
     }
 
+    /// Whether the second access of two never comes in an earlier iteration than the first, where they meet.
+    pub fn never_before(&self, first: &Access, second: &Access) -> bool {
+        let axes = 0..first.axes.len().min(second.axes.len());
+        let forward = |found: Distances| match found {
+            None => true,
+            Some(Bounds { least, .. }) => least.is_some_and(|least| least > -self.step),
+        };
+        axes.clone().any(|k| forward(self.distances(first, second, k..k + 1)))
+            || axes.len() > 1 && forward(self.distances(first, second, axes))
+    }
+
     /// The same, by what is known of these axes.
     fn apart_along(&self, a: &Access, b: &Access, axes: Range<usize>) -> bool {
-        let (Some(first), Some(second)) = (boxed(a, axes.clone()), boxed(b, axes)) else { return false };
-        let (from, to) = self.indices.clone().map_or((None, None), |(from, to)| (Some(from), Some(to)));
-        let around = [Variable { symbol: Symbol::Value(self.forms.index), from, to }];
-        let naturals = &self.naturals;
-        let question = Question { first: &first, second: &second, around: &around, naturals, known: &[] };
-        match question.distances() {
+        match self.distances(a, b, axes) {
             None => true,
             Some(Bounds { least: Some(least), most: Some(most) }) => -self.step < least && most < self.step,
             Some(_) => false,
         }
+    }
+
+    /// By how much the loop's index is greater at the second access than at the first, where they meet along these axes.
+    fn distances(&self, a: &Access, b: &Access, axes: Range<usize>) -> Distances {
+        let any = Some(Bounds { least: None, most: None });
+        let (Some(first), Some(second)) = (boxed(a, axes.clone()), boxed(b, axes)) else { return any };
+        let (from, to) = self.indices.clone().map_or((None, None), |(from, to)| (Some(from), Some(to)));
+        let around = [Variable { symbol: Symbol::Value(self.forms.index), from, to }];
+        let naturals = &self.naturals;
+        Question { first: &first, second: &second, around: &around, naturals, known: &[] }.distances()
     }
 }
 

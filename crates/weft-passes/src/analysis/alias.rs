@@ -9,3 +9,11 @@ pub(crate) fn root(f: &Func, defs: &[Option<OpId>], mut v: ValueId) -> ValueId {
     }
     v
 }
+
+/// Whether two arrays, of which one is written, are known to share no memory.
+pub(crate) fn are_disjoint(f: &Func, defs: &[Option<OpId>], a: ValueId, b: ValueId) -> bool {
+    let (a, b) = (root(f, defs, a), root(f, defs, b));
+    let is_new = |v: ValueId| defs[v.index()].is_some_and(|op| f.op(op).op.effects().fresh);
+    let is_known = |v: ValueId| is_new(v) || f.params().contains(&v);
+    a != b && is_known(a) && is_known(b) && (f.apart || is_new(a) || is_new(b))
+}

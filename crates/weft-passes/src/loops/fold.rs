@@ -9,7 +9,7 @@ use super::elementwise::Space;
 use super::{Lower, cost};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{BinOp, CmpOp, Const, Fold, Unit};
-use weft_ir::{DType, Dim, Op, OpId, Place, RegionId, Space as Memory, TensorType, Type, ValueId, reduce};
+use weft_ir::{DType, Dim, Layout, Op, OpId, Place, RegionId, Space as Memory, TensorType, Type, ValueId, reduce};
 
 /// Most neighbouring results that are folded at a time: they stay in the nearest cache.
 const WIDTH: i64 = 512;
@@ -47,7 +47,9 @@ impl Lower<'_> {
         let inputs: Vec<Option<Array>> =
             self.r.src.op(work).operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
         let arrays: Vec<&Array> = inputs.iter().flatten().collect();
-        let space = self.space(work, &from.dims, &arrays);
+        let mut space = self.space(work, &from.dims, &arrays);
+        // Elements are folded in C order.
+        space.collapsed &= arrays.iter().all(|a| a.ty.layout == Layout::C);
         self.count_bytes(&from);
         let out = self.alloc(&result, &Place::Host);
         let mut sizes = |wanted: &dyn Fn(u32) -> bool| -> Vec<ValueId> {
