@@ -474,6 +474,25 @@ impl Batch<'_> {
         Some(Value::Batched { array, axis: 0 })
     }
 
+    /// `nt.reshape`, of what has the same sizes anyway, or of an array of its own.
+    pub(super) fn reshape(&mut self, id: OpId) -> Option<Value> {
+        let data = self.f.op(id).clone();
+        let dims = self.dims_of(data.results[0]);
+        let same = self.dims_of(data.operands[0]) == dims;
+        match self.value(data.operands[0]) {
+            value @ Value::Same { .. } => Some(self.repeat_op(id, &[value])),
+            value @ Value::Batched { .. } if same => Some(value),
+            Value::Batched { array, axis: 0 } if self.fresh.contains(&array) => {
+                let ty = self.tensor(array)?;
+                let ty = Type::tensor(TensorType { dims: with(&dims, 0, self.size), ..ty });
+                let array = self.builder().value(Op::NtReshape, &[array], ty);
+                self.fresh.insert(array);
+                Some(Value::Batched { array, axis: 0 })
+            }
+            _ => None,
+        }
+    }
+
     // ---- folds and products --------------------------------------------------------------------
 
     /// `nt.reduce`. In C order, with the iterations first, every fold is done in the order that it has by itself.

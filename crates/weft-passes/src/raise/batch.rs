@@ -178,6 +178,10 @@ impl<'f> Batch<'f> {
             let apart = self.setup(Op::Not, &[meet], &Type::BOOL);
             self.tests.push(apart);
         }
+        let given: Vec<ValueId> = self.written.difference(&self.inside).copied().collect();
+        for v in given {
+            self.assume_own_places(v)?;
+        }
         self.region(self.f.op(self.id).regions[0])?;
         if !self.is_compact() {
             return None;
@@ -191,6 +195,27 @@ impl<'f> Batch<'f> {
         tests.push(self.setup(Op::Cmp { is: CmpOp::Lt }, &[zero, self.count], &Type::BOOL));
         let all = tests.into_iter().reduce(|a, b| self.setup(Op::And, &[a, b], &Type::BOOL));
         Some((self.setup, self.code, all))
+    }
+
+    /// Demands that the elements of an array share no memory, as those of some strides do: then other indices are other elements.
+    fn assume_own_places(&mut self, v: ValueId) -> Option<()> {
+        let ty = self.f.ty(v).as_tensor()?.clone();
+        if turn::has_own_places(self.f, v) {
+            return Some(());
+        }
+        // From the last axis on, each step goes over all that the axes behind it span.
+        let mut span = self.number(i64::try_from(ty.dtype.size()).ok()?);
+        for k in (0..ty.rank()).rev().filter(|&k| ty.dims[k] != Dim::Const(1)) {
+            let stride = self.setup(Op::NtStride { dim: k as u32 }, &[v], &Type::PYINT);
+            let stride = self.as_i64(stride);
+            let stride = self.setup(Op::Abs, &[stride], &Type::I64);
+            let test = self.setup(Op::Cmp { is: CmpOp::Ge }, &[stride, span], &Type::BOOL);
+            self.tests.push(test);
+            let size = self.setup(Op::NtDim { dim: k as u32 }, &[v], &Type::PYINT);
+            let size = self.as_i64(size);
+            span = self.setup(Op::Mul, &[stride, size], &Type::I64);
+        }
+        Some(())
     }
 
     fn region(&mut self, region: RegionId) -> Option<()> {
@@ -243,6 +268,7 @@ impl<'f> Batch<'f> {
             },
             Op::NtLoad { wrap } => self.load(id, *wrap)?,
             Op::NtAlloc { .. } => self.alloc(id)?,
+            Op::NtReshape => self.reshape(id)?,
             Op::NtDot => self.dot(id)?,
             Op::NtMatmul => self.matmul(id)?,
             op if matches!(op.dialect(), "arith" | "math") => self.scalar(id)?,

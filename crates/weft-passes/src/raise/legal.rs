@@ -97,7 +97,7 @@ impl Body<'_> {
                 Op::Yield if data.operands.is_empty() => {}
                 Op::NtView { .. } | Op::NtDim { .. } | Op::NtExpand { .. } | Op::NtRefine { .. } | Op::NtItem => {}
                 Op::NtLoad { .. } | Op::NtStore { .. } | Op::NtIndex { .. } | Op::NtAlloc { .. } => {}
-                Op::ShapeBind { .. } | Op::Checked { .. } => {}
+                Op::ShapeBind { .. } | Op::Checked { .. } | Op::NtReshape => {}
                 op if matches!(op.dialect(), "arith" | "math") => {}
                 _ => return None,
             }
