@@ -37,6 +37,10 @@ def _class(name: str) -> Any:
         from numpy.linalg import LinAlgError
 
         return LinAlgError
+    if name == "AxisError":
+        from numpy.exceptions import AxisError
+
+        return AxisError
     return getattr(builtins, name, None) or getattr(errors, name)
 
 

@@ -4,6 +4,8 @@ In comes a refusal (a diagnostic of the compiler, an error of a driver, a confli
 classes. Python's own exceptions raised by compiled user code come out as themselves, not as one of these.
 """
 
+from numpy.exceptions import AxisError
+
 __all__ = [
     "CompileError",
     "DeviceError",
@@ -14,6 +16,7 @@ __all__ = [
     "OptionWarning",
     "PlacementWarning",
     "TypingAttributeError",
+    "TypingAxisError",
     "TypingError",
     "TypingIndexError",
     "TypingNameError",
@@ -61,6 +64,10 @@ class TypingZeroDivisionError(TypingError, ZeroDivisionError):
 
 class TypingIndexError(TypingError, IndexError):
     """An index known to be out of range, or more indices than dimensions."""
+
+
+class TypingAxisError(AxisError, TypingIndexError, TypingValueError):
+    """An axis that an array does not have."""
 
 
 class TypingUnboundLocalError(TypingError, UnboundLocalError):

@@ -10,6 +10,7 @@ import pytest
 import numpy as np
 import weft
 from doors import jitted
+from support import function as program
 from support import same
 from weft import tensor
 
@@ -527,7 +528,7 @@ def test_v28_running_sums():
 
 
 # spec: N7
-def test_v29_a_column_into_a_row():
+def test_v29_a_part_into_another():
     @weft.njit
     def put(a):
         a[1] = a[:, 2]
@@ -539,6 +540,55 @@ def test_v29_a_column_into_a_row():
     np.testing.assert_array_equal(put(a.copy()), copied)
     theirs = put.py_func(a.copy())
     assert theirs[1, 2] == copied[1, 2] and (theirs != copied).any()
+
+    @weft.njit
+    def spread(a):
+        a[::2] = a[:3]
+        return a
+
+    assert spread(np.arange(6)).tolist() == [0, 1, 1, 3, 2, 5]
+    assert spread.py_func(np.arange(6)).tolist() == [0, 1, 1, 3, 1, 5]
+
+
+# spec: N6
+def test_v30_sums_in_another_order():
+    @weft.njit
+    def folded(x):
+        return np.sum(x), np.mean(x)
+
+    x = np.array([1e16, -1e16, 3.0])
+    assert folded.py_func(x) == (3.0, 1.0)
+    assert folded(x) == (4.0, 4.0 / 3)
+    # In the order of the program where the program has one.
+    added = program("s", ["x"], "s = 0.0\nfor v in x:\n    s += v")
+    assert added(x) == added.py_func(x) == 3.0
+
+
+def test_v31_functions_that_are_replaced(monkeypatch):
+    @weft.njit
+    def wave(x):
+        return np.sin(x)
+
+    @weft.njit
+    def waves(f, x):
+        return f(x)
+
+    assert wave(0.0) == 0.0
+    monkeypatch.setattr(np, "sin", np.cos)
+    assert wave.py_func(0.0) == 1.0
+    assert wave(0.0) == 0.0
+    assert waves(np.sin, 0.0) == 1.0
+
+
+# spec: N2
+def test_v32_results_of_nothing():
+    rows = program("np.array([[i, k] for i in range(n)])", ["n", "k"])
+    same(rows(2, 5), rows.py_func(2, 5))
+    assert rows.py_func(0, 5).shape == (0,) and rows(0, 5).shape in ((0, 2), (0, 0))
+    counts = program("np.bincount(x, w)", ["x", "w"])
+    nothing = (np.zeros(0, int), np.zeros(0))
+    same(counts(np.ones(1, int), np.ones(1)), np.array([0.0, 1.0]))
+    assert counts.py_func(*nothing).dtype == int and counts(*nothing).dtype == float
 
 
 class Lengths(np.ndarray):
@@ -559,7 +609,7 @@ class Column:
 
 
 # spec: N10
-def test_v30_what_is_like_an_array(tmp_path):
+def test_v33_what_is_like_an_array(tmp_path):
     f = jitted(["x + 1", "x[1:]", "x"], "x")
     mapped = np.memmap(tmp_path / "data", dtype=np.float64, mode="w+", shape=(3,))
     for x in (np.ones(3).view(Lengths), mapped):

@@ -17,6 +17,7 @@ def test_the_tree_of_classes():
         errors.TypingNameError: NameError,
         errors.TypingValueError: ValueError,
         errors.TypingIndexError: IndexError,
+        errors.TypingAxisError: np.exceptions.AxisError,
         errors.TypingOverflowError: OverflowError,
         errors.TypingZeroDivisionError: ZeroDivisionError,
         errors.TypingUnboundLocalError: UnboundLocalError,

@@ -54,6 +54,12 @@ NAMES = {
     "not in a kernel": ("return weft.get_global_id(0)", X),
 }
 CALLS = {
+    "an array that may be None, compared": ("y = None\n    if c:\n        y = x\n    return y == c", X, 3),
+    "a tuple that holds more at every iteration": (
+        "y = None\n    for k in range(c):\n        y = (y, k)\n    return y",
+        X,
+        3,
+    ),
     "a diagonal between two": ("return np.triu(x, 1.5)", Y),
     "an eye between two diagonals": ("return np.eye(3, 3, 1.5)", X),
     "too few arguments": ("return np.minimum(x)", X),

@@ -76,8 +76,6 @@ pub(crate) unsafe extern "C" fn reduce(fold: u64, dtype: u64, lines: *const u64)
 /// An element.
 pub(crate) trait Item: Copy {
     const ZERO: Self;
-    /// The identity of addition: 0.0 would turn a sum of -0.0 into 0.0.
-    const NEUTRAL: Self;
     const ONE: Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -98,7 +96,6 @@ macro_rules! integers {
     ($($t:ty),*) => {$(
         impl Item for $t {
             const ZERO: $t = 0;
-            const NEUTRAL: $t = 0;
             const ONE: $t = 1;
             #[inline(always)]
             fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
@@ -121,7 +118,6 @@ macro_rules! floats {
     ($($t:ty),*) => {$(
         impl Item for $t {
             const ZERO: $t = 0.0;
-            const NEUTRAL: $t = -0.0;
             const ONE: $t = 1.0;
             #[inline(always)]
             fn plus(self, other: $t) -> $t { self + other }
@@ -152,7 +148,6 @@ macro_rules! complexes {
     ($($t:ty),*) => {$(
         impl Item for Complex<$t> {
             const ZERO: Self = Complex(0.0, 0.0);
-            const NEUTRAL: Self = Complex(-0.0, -0.0);
             const ONE: Self = Complex(1.0, 0.0);
             #[inline(always)]
             fn plus(self, other: Self) -> Self { Complex(self.0 + other.0, self.1 + other.1) }
@@ -201,8 +196,8 @@ pub(crate) struct Or;
 pub(crate) struct And;
 
 impl<T: Item> Combine<T> for Sum {
-    const IDENTITY: T = T::NEUTRAL;
-    const EMPTY: T = T::ZERO;
+    // As in NumPy, whose sums begin with it: of -0.0 alone they are 0.0.
+    const IDENTITY: T = T::ZERO;
     const LEAN: bool = true;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {

@@ -110,6 +110,8 @@ pub enum ErrorKind {
     ZeroDivision,
     /// `weft.TypingError` that also is an `IndexError`.
     Index,
+    /// `weft.TypingError` that also is a `numpy.exceptions.AxisError`.
+    Axis,
     /// `weft.TypingError` that also is an `UnboundLocalError`.
     Unbound,
     /// `weft.UnsupportedError`: legal Python or NumPy that Weft does not compile.

@@ -93,6 +93,7 @@ impl Frame<'_> {
                 list.borrow_mut().push(item);
                 vec![]
             }
+            Op::ListReserve => vec![],
             Op::ListRoom => {
                 let n = usize::try_from(self.operand(id, 1)?.int()?);
                 let n = n.ok().filter(|_| list.borrow().is_empty());

@@ -435,7 +435,7 @@ pub(crate) fn reduce_line(
         return Ok(Scalar::i64(at as i64));
     }
     let (op, identity) = match fold {
-        Fold::Sum => (Op::Add, Const::Float(-0.0)),
+        Fold::Sum => (Op::Add, Const::Float(0.0)),
         Fold::Prod => (Op::Mul, Const::Float(1.0)),
         Fold::Any => (Op::Or, Const::Float(0.0)),
         Fold::All => (Op::And, Const::Float(1.0)),
@@ -449,8 +449,6 @@ pub(crate) fn reduce_line(
             return Ok(best);
         }
     };
-    // A sum of nothing is 0, and not the -0 that changes nothing.
-    let identity = if n == 0 && fold == Fold::Sum { Const::Float(0.0) } else { identity };
     let identity = Scalar::from_const(&identity, DType::F64)?.cast(dtype)?;
     let mut combine = |a: Scalar, b: Scalar| binary(&op, a, b);
     match order {

@@ -444,6 +444,8 @@ ops! {
     ListPush "list.push": (1+) -> 0, regions 0, writes may_raise;
     /// Makes a list without items one of so many (i64, not negative) items of numbers, each of which is set before it is read.
     ListRoom "list.room": 2 -> 0, regions 0, writes may_raise;
+    /// Makes room for so many items (not negative), or raises.
+    ListReserve "list.reserve": 2 -> 0, regions 0, writes may_raise;
     /// Keeps only so many items (not negative, at most the length).
     ListTruncate "list.truncate": 2 -> 0, regions 0, writes;
 

@@ -34,7 +34,7 @@ macro_rules! classes {
 }
 
 classes! {
-    ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, UnboundLocalError, UnsupportedError, BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, FloatingPointError, ImportError, KeyError, KeyboardInterrupt, LookupError, MemoryError, NameError, NotImplementedError, OSError, RecursionError, RuntimeError, StopIteration, SystemError, UnicodeError, UFuncTypeError, LinAlgError,
+    ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, UnboundLocalError, UnsupportedError, BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, FloatingPointError, ImportError, KeyError, KeyboardInterrupt, LookupError, MemoryError, NameError, NotImplementedError, OSError, RecursionError, RuntimeError, StopIteration, SystemError, UnicodeError, UFuncTypeError, LinAlgError, AxisError,
 }
 
 impl ExcClass {
@@ -43,20 +43,21 @@ impl ExcClass {
         ExcClass::ALL.iter().copied().find(|c| c.name() == name)
     }
 
-    /// The class it derives from; none for the root.
-    pub fn parent(self) -> Option<ExcClass> {
+    /// The classes it derives from; none for the root.
+    pub fn parents(self) -> &'static [ExcClass] {
         use ExcClass::*;
-        Some(match self {
-            BaseException => return None,
-            Exception | KeyboardInterrupt => BaseException,
-            OverflowError | ZeroDivisionError | FloatingPointError => ArithmeticError,
-            IndexError | KeyError => LookupError,
-            UnboundLocalError => NameError,
-            NotImplementedError | RecursionError => RuntimeError,
-            UnicodeError | LinAlgError => ValueError,
-            UFuncTypeError => TypeError,
-            _ => Exception,
-        })
+        match self {
+            BaseException => &[],
+            Exception | KeyboardInterrupt => &[BaseException],
+            OverflowError | ZeroDivisionError | FloatingPointError => &[ArithmeticError],
+            IndexError | KeyError => &[LookupError],
+            UnboundLocalError => &[NameError],
+            NotImplementedError | RecursionError => &[RuntimeError],
+            UnicodeError | LinAlgError => &[ValueError],
+            UFuncTypeError => &[TypeError],
+            AxisError => &[ValueError, IndexError],
+            _ => &[Exception],
+        }
     }
 
     /// The number of a class of the user's; those of builtin classes are their positions.
@@ -66,7 +67,7 @@ impl ExcClass {
 
     /// Whether it is `other` or derives from it.
     pub fn is_a(self, other: ExcClass) -> bool {
-        self == other || self.parent().is_some_and(|p| p.is_a(other))
+        self == other || self.parents().iter().any(|p| p.is_a(other))
     }
 }
 

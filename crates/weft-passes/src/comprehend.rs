@@ -67,7 +67,7 @@ impl Comprehension {
                 _ if op == self.push || !data.op.effects().writes => true,
                 Op::ShapeBind { .. } => true,
                 Op::CellSet => true,
-                Op::ListPush | Op::ListSet | Op::ListTruncate => inside.contains(&data.operands[0]),
+                Op::ListPush | Op::ListSet | Op::ListReserve | Op::ListTruncate => inside.contains(&data.operands[0]),
                 _ => data.written().first().is_some_and(|&v| {
                     let root = alias::root(f, defs, v);
                     let made = defs[root.index()].is_some_and(|id| f.op(id).op.effects().fresh);

@@ -224,7 +224,9 @@ impl<'f> Check<'f> {
         let plain = "write it as a plain loop: range";
         match &data.op {
             Op::Call { .. } => return refuse("a function that calls itself cannot be called in a prange yet", plain),
-            Op::ListSet | Op::ListPush | Op::ListRoom | Op::ListTruncate if outer(&&data.operands[0]) => {
+            Op::ListSet | Op::ListPush | Op::ListReserve | Op::ListRoom | Op::ListTruncate
+                if outer(&&data.operands[0]) =>
+            {
                 return refuse("iterations of a prange cannot change one list", "write into an array, or use range");
             }
             Op::CellSet if outer(&&data.operands[1]) => {

@@ -261,7 +261,7 @@ fn written_lists(module: &Module) -> Vec<Type> {
     for func in &module.funcs {
         func.walk(&mut |id| {
             let data = func.op(id);
-            if let Op::ListSet | Op::ListPush | Op::ListRoom | Op::ListTruncate = data.op {
+            if let Op::ListSet | Op::ListPush | Op::ListReserve | Op::ListRoom | Op::ListTruncate = data.op {
                 let ty = func.ty(data.operands[0]);
                 if !types.contains(ty) {
                     types.push(ty.clone());

@@ -49,6 +49,7 @@ pub(crate) fn from_diagnostic(py: Python<'_>, diagnostic: &Diagnostic, sources: 
         ErrorKind::Overflow => "TypingOverflowError",
         ErrorKind::ZeroDivision => "TypingZeroDivisionError",
         ErrorKind::Index => "TypingIndexError",
+        ErrorKind::Axis => "TypingAxisError",
         ErrorKind::Unbound => "TypingUnboundLocalError",
         ErrorKind::Unsupported => "UnsupportedError",
         ErrorKind::Source => "CompileError",

@@ -373,7 +373,7 @@ impl<'a, 'py> Names<'a, 'py> {
 fn builtin_exception(class: &Bound<'_, PyType>) -> PyResult<Option<ExcClass>> {
     let Some(known) = ExcClass::from_name(&class.name()?.to_string()) else { return Ok(None) };
     let module = class.module()?.to_string();
-    Ok(["builtins", "numpy._core._exceptions", "numpy.linalg", "weft.errors"]
+    Ok(["builtins", "numpy._core._exceptions", "numpy.exceptions", "numpy.linalg", "weft.errors"]
         .contains(&module.as_str())
         .then_some(known))
 }

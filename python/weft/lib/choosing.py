@@ -49,7 +49,10 @@ def where(condition, x=..., y=..., /):
 @elementwise
 def _clip(a, a_min, a_max):
     a, a_min, a_max = prim.promote(a, a_min, a_max)
-    return prim.minimum(prim.maximum(a, a_min), a_max)
+    # Of equal zeros the element stays, of which halves take the first operand and other floats the second.
+    if prim.kind(a) == "float" and prim.size(a) == 2:
+        return prim.minimum(prim.maximum(a, a_min), a_max)
+    return prim.minimum(a_max, prim.maximum(a_min, a))
 
 
 @overload(np.clip)
@@ -98,7 +101,7 @@ def clipped(a, low, high, out):
 
 def between(a, low, high):
     if low is None:
-        return same(a) if high is None else np.minimum(a, high)
+        return np.positive(a) if high is None else np.minimum(a, high)
     if high is None:
         return np.maximum(a, low)
     return _clip(a, low, high)

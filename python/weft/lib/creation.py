@@ -3,6 +3,7 @@
 import numpy as np
 from weft.lib import prim
 from weft.lib.prim import attribute, generate, overload
+from weft.lib.reductions import as_array, axis_of
 
 
 def turned(shape):
@@ -105,22 +106,26 @@ def shape_like(a, shape):
 
 @overload(np.zeros_like)
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    a = as_array(a)
     return zeros(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order), device=device)
 
 
 @overload(np.empty_like)
 def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    prototype = as_array(prototype)
     only_here(device, None)
     return fresh(shape_like(prototype, shape), dtype_like(prototype, dtype), order_like(prototype, order))
 
 
 @overload(np.ones_like)
 def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    a = as_array(a)
     return ones(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order), device=device)
 
 
 @overload(np.full_like)
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    a = as_array(a)
     only_here(device, None)
     result = fresh(shape_like(a, shape), dtype_like(a, dtype), order_like(a, order))
     return filled(result, fill_value)
@@ -170,11 +175,10 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
 @overload(np.ascontiguousarray)
 def ascontiguousarray(a, dtype=None, *, like=None):
     only_here(None, like)
-    if prim.is_array(a) and a.ndim > 0 and prim.layout(a) == "C":
+    if prim.is_array(a) and (a.ndim == 0 or prim.layout(a) == "C"):
         if dtype is None or prim.same_dtype(prim.dtype_of(a), dtype):
-            return a
-    result = array(a, dtype, order="C")
-    return result[None] if result.ndim == 0 else result
+            return atleast_1d(a)
+    return atleast_1d(array(a, dtype, order="C"))
 
 
 @overload(np.asfortranarray)
@@ -186,7 +190,7 @@ def asfortranarray(a, dtype=None, *, like=None):
         result = fresh(a.shape, dtype_like(a, dtype), "F")
         result[...] = a
         return result
-    return asarray(a, dtype)
+    return atleast_1d(asarray(a, dtype))
 
 
 def copied(a, order):
@@ -278,8 +282,14 @@ def length(start, stop, step):
 
 
 @overload(np.arange)
-def arange(start, stop=None, step=1, dtype=None):
-    if stop is None:
+def arange(start=..., stop=None, step=None, dtype=None):
+    if step is None:
+        step = 1
+    if prim.is_absent(start):
+        if stop is None:
+            raise TypeError("arange() requires stop to be specified.")
+        start = 0
+    elif stop is None:
         return arange_from(0, start, step, dtype)
     return arange_from(start, stop, step, dtype)
 
@@ -367,13 +377,20 @@ def identity(n, dtype=None):
     return eye(n, n, 0, dtype)
 
 
+def is_scalar(a):
+    """Whether it is a number of NumPy's."""
+    return prim.kind(a) != "" and not prim.is_array(a) and not prim.is_python(a)
+
+
 @overload(np.reshape)
 def reshape(a, /, shape, order="C", *, copy=None):
     x = a if prim.is_array(a) else prim.array(a, None)
     if copy:
         x = prim.copy(x)
     if order == "C":
-        return prim.reshape(x, shape)
+        result = prim.reshape(x, shape)
+        # NumPy's own numbers stay numbers.
+        return result[()] if result.ndim == 0 and is_scalar(a) else result
     if order == "A":
         return reshape(x, shape, "F" if prim.layout(x) == "F" and x.ndim > 1 else "C")
     if order != "F":
@@ -392,6 +409,7 @@ def ravel(a, order="C"):
 
 @overload(np.ndarray.flatten)
 def flatten(a, order="C"):
+    a = as_array(a)
     if order_like(a, order) == "F":
         return prim.reshape(prim.copy(prim.permute(a, None)), (-1,))
     return prim.reshape(prim.copy(a), (-1,))
@@ -399,7 +417,9 @@ def flatten(a, order="C"):
 
 @overload(np.transpose)
 def transpose(a, axes=None):
-    return prim.permute(a, axes)
+    if is_scalar(a) and axes is None:
+        return a
+    return prim.permute(as_array(a), axes)
 
 
 @overload(np.ndarray.T)
@@ -412,41 +432,49 @@ def T(a):
 
 @overload(np.swapaxes, np.ndarray.swapaxes)
 def swapaxes(a, axis1, axis2):
-    return prim.swap(a, axis1, axis2)
+    return prim.swap(as_array(a), axis1, axis2)
 
 
 @overload(np.squeeze, np.ndarray.squeeze)
 def squeeze(a, axis=None):
-    return prim.squeeze(a, axis)
+    x = as_array(a)
+    if x.ndim == 0:
+        if prim.is_tuple(axis):
+            for k in axis:
+                axis_of(k, 0)
+        elif axis is not None:
+            axis_of(axis, 1)
+        return a if is_scalar(a) else x
+    return prim.squeeze(x, axis)
 
 
 @overload(np.expand_dims)
 def expand_dims(a, axis):
-    return prim.expand_dims(a, axis)
+    return prim.expand_dims(as_array(a), axis)
 
 
 @overload(np.atleast_1d)
 def atleast_1d(a):
-    if prim.is_array(a):
-        return a[None] if a.ndim == 0 else a
-    return prim.array(a, None)[None]
+    x = as_array(a)
+    return x[None] if x.ndim == 0 else x
 
 
 @overload(np.shape)
 def shape(a):
-    return prim.shape_of(a)
+    return prim.shape_of(as_array(a))
 
 
 @overload(np.ndim)
 def ndim(a):
-    return len(prim.shape_of(a))
+    return len(prim.shape_of(as_array(a)))
 
 
 @overload(np.size)
 def size(a, axis=None):
+    sizes = prim.shape_of(as_array(a))
     if axis is not None:
-        return prim.shape_of(a)[axis]
+        return sizes[axis_of(axis, len(sizes))]
     n = 1
-    for k in prim.shape_of(a):
+    for k in sizes:
         n = n * k
     return n

@@ -45,6 +45,8 @@ def _power_of_two(n):
 def ldexp(x1, x2):
     if prim.kind(x2) == "float" or prim.kind(x2) == "complex":
         return prim.undefined("np.ldexp takes an integer exponent")
+    if prim.kind(x2) == "uint" and prim.size(x2) == 8:
+        return prim.undefined("np.ldexp takes no uint64 as an exponent: it has no safe cast to int64")
     x = prim.to_float(x1)
     n = prim.minimum(prim.maximum(prim.cast(x2, "int64"), -3000), 3000)
     r = prim.cast(x, "float64")

@@ -7,6 +7,7 @@ The compiler brings the axes that arrays index to the front, and moves them back
 import numpy as np
 from weft.lib import prim
 from weft.lib.prim import overload
+from weft.lib.reductions import as_array, axis_of
 
 
 def flat(a):
@@ -171,13 +172,24 @@ def argwhere(a):
 
 @overload(np.take, np.ndarray.take)
 def take(a, indices, axis=None):
+    x = as_array(a)
+    kind = prim.dtype_of(indices)
+    # Floats are cast where they are no array yet.
+    if prim.is_kind(kind, "c") or prim.is_array(indices) and prim.is_kind(kind, "f"):
+        raise TypeError("Cannot cast array data to dtype('int64') according to the rule 'same_kind'")
+    ids = prim.as_dtype(as_array(indices), int)
+    if not prim.is_array(indices) and ids.ndim == 0:
+        # A number stays one: it takes its axis away.
+        ids = prim.item(ids)
     if axis is None:
-        return a.ravel()[indices]
-    if axis == 0:
-        return a[indices]
-    if axis == 1 or (axis == -1 and a.ndim == 2):
-        return a[:, indices]
-    prim.refuse("np.take along this axis is not supported yet")
+        return x.ravel()[ids]
+    if x.ndim == 0:
+        axis_of(axis, 1)
+        return take(x[None], ids, 0)
+    part = x[(slice(None),) * axis_of(axis, x.ndim) + (ids,)]
+    # Always elements of their own.
+    is_view = not prim.is_array(ids) or ids.ndim == 0
+    return prim.copy(part) if is_view and prim.is_array(part) else part
 
 
 @overload(np.compress)

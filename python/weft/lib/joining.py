@@ -4,14 +4,7 @@ import numpy as np
 import weft
 from weft.lib import prim
 from weft.lib.prim import elementwise_array, overload
-from weft.lib.reductions import as_array
-
-
-def axis_of(axis, rank):
-    """An axis counted from the front."""
-    if axis < -rank or axis >= rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
-    return axis + rank if axis < 0 else axis
+from weft.lib.reductions import as_array, as_places, axis_of
 
 
 def common_dtype(arrays):
@@ -43,6 +36,13 @@ def each_deep(arrays):
     if len(arrays) == 0:
         return ()
     return (np.atleast_2d(arrays[0]),) + each_deep(arrays[1:])
+
+
+def each_line(arrays):
+    """With at least one axis."""
+    if len(arrays) == 0:
+        return ()
+    return (np.atleast_1d(arrays[0]),) + each_line(arrays[1:])
 
 
 def each_column(arrays):
@@ -126,14 +126,32 @@ def check_same_shape(items):
             raise ValueError("all input arrays must have the same shape")
 
 
+def rows_of(arrays):
+    """What a function of several arrays is given: an array is its rows."""
+    if not prim.is_array(arrays):
+        return arrays
+    if arrays.ndim == 0:
+        prim.undefined("iteration over a 0-d array")
+    return [arrays[i] for i in range(arrays.shape[0])]
+
+
+def check_some(arrays, what):
+    if len(arrays) == 0:
+        raise ValueError("need at least one array to " + what)
+
+
 @overload(np.stack)
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     if prim.list_is(arrays):
+        check_some(arrays, "stack")
         check_same_shape(arrays)
         rows = [prim.expand_dims(x, axis) for x in arrays]
         return concatenate(rows, axis, out, dtype=dtype)
-    if prim.is_array(arrays):
+    if prim.is_array(arrays) and arrays.ndim > 0:
+        check_some(arrays, "stack")
         return np.moveaxis(prim.copy(arrays), 0, axis)
+    if prim.is_array(arrays):
+        prim.undefined("iteration over a 0-d array")
     items = each_as_array(arrays)
     if len(items) == 0:
         raise ValueError("need at least one array to stack")
@@ -143,6 +161,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 
 @overload(np.vstack)
 def vstack(tup, *, dtype=None, casting="same_kind"):
+    tup = rows_of(tup)
+    check_some(tup, "concatenate")
     if prim.list_is(tup):
         return concatenate([np.atleast_2d(x) for x in tup], 0, dtype=dtype)
     return concatenate(each_deep(each_as_array(tup)), 0, dtype=dtype)
@@ -150,19 +170,21 @@ def vstack(tup, *, dtype=None, casting="same_kind"):
 
 @overload(np.hstack)
 def hstack(tup, *, dtype=None, casting="same_kind"):
+    tup = rows_of(tup)
+    check_some(tup, "concatenate")
     if prim.list_is(tup):
         rows = [np.atleast_1d(x) for x in tup]
         return concatenate(rows, 0 if rows[0].ndim == 1 else 1, dtype=dtype)
-    first = as_array(tup[0])
-    if first.ndim == 0:
-        return concatenate(each_flat(each_as_array(tup)), 0, dtype=dtype)
-    return concatenate(tup, 0 if first.ndim == 1 else 1, dtype=dtype)
+    items = each_line(each_as_array(tup))
+    return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype=dtype)
 
 
 @overload(np.column_stack)
 def column_stack(tup):
+    tup = rows_of(tup)
+    check_some(tup, "concatenate")
     if prim.list_is(tup):
-        return concatenate([x[:, None] if x.ndim == 1 else x for x in tup], 1)
+        return concatenate([each_column((x,))[0] for x in tup], 1)
     return concatenate(each_column(each_as_array(tup)), 1)
 
 
@@ -211,7 +233,7 @@ def shifted(source, destination, at, rank):
 
 @overload(np.broadcast_to)
 def broadcast_to(array, shape, subok=False):
-    return prim.broadcast_to(as_array(array), shape if prim.is_tuple(shape) else (shape,))
+    return prim.read_only(prim.broadcast_to(as_array(array), shape if prim.is_tuple(shape) else (shape,)))
 
 
 def flipped(m, axis):
@@ -229,31 +251,42 @@ def flipped_all(m, axis):
 def flip(m, axis=None):
     x = as_array(m)
     if axis is None:
-        return flipped_all(x, 0)
+        # Of no axis it is an element.
+        return flipped_all(x, 0) if x.ndim > 0 else x[()]
     if prim.is_tuple(axis):
-        return flipped_each(x, axis)
+        if x.ndim == 0 and len(axis) == 0:
+            return x[()]
+        return flipped_each(x[...], axis, ())
     return flipped(x, axis)
 
 
-def flipped_each(m, axes):
+def flipped_each(m, axes, seen):
     if len(axes) == 0:
         return m
-    return flipped_each(flipped(m, axes[0]), axes[1:])
+    axis = axis_of(axes[0], m.ndim)
+    if axis in seen:
+        raise ValueError("repeated axis")
+    return flipped_each(flipped(m, axis), axes[1:], seen + (axis,))
 
 
 @overload(np.flipud)
 def flipud(m):
-    return flipped(m, 0)
+    x = as_array(m)
+    if x.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return flipped(x, 0)
 
 
 @overload(np.fliplr)
 def fliplr(m):
-    if m.ndim < 2:
+    x = as_array(m)
+    if x.ndim < 2:
         raise ValueError("Input must be >= 2-d.")
-    return flipped(m, 1)
+    return flipped(x, 1)
 
 
 def rolled(x, shift, axis):
+    axis = axis_of(axis, x.ndim)
     result = prim.empty(x.shape, prim.dtype_of(x))
     n = x.shape[axis]
     if n > 0:
@@ -288,6 +321,13 @@ def repeat(a, repeats, axis=None):
     x = as_array(a)
     if axis is None:
         return repeat(prim.reshape(x, (-1,)), repeats, 0)
+    if x.ndim == 0:
+        return repeat(x[None], repeats, axis)
+    if prim.list_is(repeats) or prim.is_tuple(repeats):
+        return repeat(x, prim.as_dtype(prim.array(repeats, None), int), axis)
+    # Floats are cast where they are no array yet.
+    if prim.is_array(repeats) and prim.is_kind(prim.dtype_of(repeats), "fc"):
+        prim.undefined("Cannot cast array data to dtype('int64') according to the rule 'safe'")
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis]
     if prim.is_array(repeats) and repeats.ndim > 0:
@@ -325,6 +365,8 @@ def repeated_each(x, repeats, axis):
 @overload(np.tile)
 def tile(A, reps):
     x = as_array(A)
+    if prim.is_array(reps) or prim.list_is(reps):
+        prim.refuse("np.tile with a run-time number of repetitions is not supported yet", "write them as a tuple")
     if not prim.is_tuple(reps):
         reps = (reps,)
     if len(reps) < x.ndim:
@@ -369,25 +411,30 @@ def whole_diagonal(k):
     return k
 
 
+def matrix_of(m):
+    x = as_array(m)
+    if x.ndim == 0:
+        prim.undefined("tri() missing 1 required positional argument: 'N'")
+    return prim.broadcast_to(x, (x.shape[0], x.shape[0])) if x.ndim == 1 else x
+
+
 @overload(np.triu)
 def triu(m, k=0):
-    x = as_array(m)
-    if x.ndim == 1:
-        x = prim.broadcast_to(x, (x.shape[0], x.shape[0]))
+    x = matrix_of(m)
     return _upper(x, whole_diagonal(k), x.ndim - 2, x.ndim - 1)
 
 
 @overload(np.tril)
 def tril(m, k=0):
-    x = as_array(m)
-    if x.ndim == 1:
-        x = prim.broadcast_to(x, (x.shape[0], x.shape[0]))
+    x = matrix_of(m)
     return _lower(x, whole_diagonal(k), x.ndim - 2, x.ndim - 1)
 
 
 @overload(np.tri)
 def tri(N, M=None, k=0, dtype=None):
-    return tril(np.ones((N, N if M is None else M), dtype), k)
+    # A negative size is none.
+    rows, columns = max(N, 0), max(N if M is None else M, 0)
+    return tril(np.ones((rows, columns), dtype), k)
 
 
 def diagonal_length(rows, columns, k):
@@ -466,22 +513,43 @@ def mgrid(slices):
 
 @overload(np.bincount)
 def bincount(x, /, weights=None, minlength=0):
-    n = minlength
-    for i in range(x.shape[0]):
-        if x[i] < 0:
+    flat_only(as_array(x))
+    places = as_places(x)
+    n = counted_at_least(minlength)
+    for i in range(places.shape[0]):
+        if places[i] < 0:
             raise ValueError("'list' argument must have no negative elements")
-        n = max(n, int(x[i]) + 1)
+        n = max(n, int(places[i]) + 1)
     if weights is None:
         counts = prim.zeros((n,), int)
-        for i in range(x.shape[0]):
-            counts[x[i]] += 1
+        for i in range(places.shape[0]):
+            counts[places[i]] += 1
         return counts
-    if weights.shape[0] != x.shape[0]:
+    values = as_array(weights)
+    if prim.is_kind(prim.dtype_of(values), "c"):
+        raise TypeError("Cannot cast array data to dtype('float64') according to the rule 'safe'")
+    flat_only(values)
+    if values.shape[0] != places.shape[0]:
         raise ValueError("The weights and list don't have the same length.")
     totals = prim.zeros((n,), float)
-    for i in range(x.shape[0]):
-        totals[x[i]] += prim.as_dtype(weights[i], float)
+    for i in range(places.shape[0]):
+        totals[places[i]] += prim.as_dtype(values[i], float)
     return totals
+
+
+def counted_at_least(minlength):
+    if minlength is None:
+        prim.undefined("'NoneType' object cannot be interpreted as an integer")
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    return int(minlength)
+
+
+def flat_only(x):
+    if x.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if x.ndim == 0:
+        raise ValueError("object of too small depth for desired array")
 
 
 def bin_range(x, range):
@@ -514,6 +582,10 @@ def edges_kind(x):
 @overload(np.histogram)
 def histogram(a, bins=10, range=None, density=None, weights=None):
     x = prim.reshape(as_array(a), (-1,))
+    if weights is not None:
+        weights = as_array(weights)
+    if prim.list_is(bins) or prim.is_tuple(bins):
+        bins = prim.array(bins, None)
     kind = prim.dtype(int) if weights is None else prim.dtype_of(weights)
     if prim.is_array(bins):
         edges = bins

@@ -9,7 +9,7 @@ import numpy as np
 from weft.lib import prim
 from weft.lib.prim import overload
 from weft.lib.products import check_joined, joined, product, rows_of
-from weft.lib.reductions import as_array
+from weft.lib.reductions import as_array, no_axis
 
 
 def inexact(kind):
@@ -165,16 +165,20 @@ def norm(x, ord=None, axis=None, keepdims=False):
     a = as_array(x)
     if prim.kind(a) != "float" and prim.kind(a) != "complex":
         a = prim.as_dtype(a, float)
+    if a.ndim == 0:
+        no_axis(axis)
     if axis is None and ord is not None and a.ndim == 2:
         return matrix_norm(a, ord, keepdims)
     if prim.is_tuple(axis) and len(axis) == 2 and ord is not None:
         return prim.refuse("np.linalg.norm of matrices along axes is not supported yet")
     if ord is None:
         return np.sqrt(np.sum(squares(a), axis=axis, keepdims=keepdims))
+    if axis is None and a.ndim != 1:
+        raise ValueError("Improper number of dimensions to norm.")
     if ord == 2:
         return np.sqrt(np.sum(squares(a), axis=axis, keepdims=keepdims))
     if ord == math.inf:
-        return np.max(np.abs(a), axis=axis, keepdims=keepdims)
+        return np.max(np.abs(a), axis=axis, keepdims=keepdims, initial=0)
     if ord == -math.inf:
         return np.min(np.abs(a), axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -194,11 +198,11 @@ def matrix_norm(a, ord, keepdims):
     if ord == "fro":
         return np.sqrt(np.sum(squares(a), keepdims=keepdims))
     if ord == 1:
-        return np.max(np.sum(np.abs(a), axis=0, keepdims=keepdims), keepdims=keepdims)
+        return np.max(np.sum(np.abs(a), axis=0, keepdims=keepdims), keepdims=keepdims, initial=0)
     if ord == -1:
         return np.min(np.sum(np.abs(a), axis=0, keepdims=keepdims), keepdims=keepdims)
     if ord == math.inf:
-        return np.max(np.sum(np.abs(a), axis=1, keepdims=keepdims), keepdims=keepdims)
+        return np.max(np.sum(np.abs(a), axis=1, keepdims=keepdims), keepdims=keepdims, initial=0)
     if ord == -math.inf:
         return np.min(np.sum(np.abs(a), axis=1, keepdims=keepdims), keepdims=keepdims)
     return prim.refuse("this norm of a matrix is not supported yet", 'of matrices there are 1, -1, inf, -inf and "fro"')
@@ -213,7 +217,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     x = as_array(m)
     if x.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
-    kind = inexact(prim.dtype_of(x)) if dtype is None else prim.dtype(dtype)
+    kind = prim.promote_dtypes(prim.dtype_of(x), prim.dtype(float)) if dtype is None else prim.dtype(dtype)
     rows = np.atleast_2d(x)
     if not rowvar and x.ndim == 2:
         rows = prim.permute(rows, None)

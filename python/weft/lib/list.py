@@ -149,15 +149,27 @@ def add(self, other):
     return out
 
 
+def make_room(out, n, times):
+    """Room for `times` times `n` items at once: what does not fit raises before anything is written."""
+    if n > 0 and times > 0:
+        if times > 2**60 // n:
+            raise MemoryError
+        prim.list_reserve(out, n * times)
+
+
 @overload(list.__mul__)
 def multiply(self, times):
     out = []
     n = prim.list_len(self)
     if n == 1:
         x = prim.list_get(self, 0)
+        # A loop that appends numbers makes room by itself.
+        if prim.kind(x) == "" or times > 2**60:
+            make_room(out, n, times)
         for _ in range(times):
             prim.list_push(out, x)
     else:
+        make_room(out, n, times)
         for _ in range(times):
             for i in range(n):
                 prim.list_push(out, prim.list_get(self, i))
@@ -169,6 +181,7 @@ def multiply_in_place(self, times):
     n = prim.list_len(self)
     if times <= 0:
         prim.list_truncate(self, 0)
+    make_room(self, n, times)
     for _ in range(1, times):
         for i in range(n):
             prim.list_push(self, prim.list_get(self, i))

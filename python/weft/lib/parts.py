@@ -48,7 +48,10 @@ def array_real(x):
 @overload(np.ndarray.imag)
 @attribute
 def array_imag(x):
-    return _imag(x)
+    if prim.kind(x) == "complex":
+        return _imag(x)
+    # In NumPy an array of zeros that cannot be written.
+    return prim.read_only(_imag(x))
 
 
 @overload(np.ndarray.conjugate, np.ndarray.conj)

@@ -176,6 +176,11 @@ def is_array(x: Any) -> Any:
     _only_compiled("is_array")
 
 
+def is_known(x: Any) -> Any:
+    """Whether it is a constant when compiling."""
+    _only_compiled("is_known")
+
+
 def is_absent(x: Any) -> Any:
     """Whether it is the default `...`: known when compiling."""
     _only_compiled("is_absent")
@@ -266,6 +271,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     _only_compiled("broadcast_to")
 
 
+def read_only(x: Any) -> Any:
+    """A view of all of an array that cannot be written."""
+    _only_compiled("read_only")
+
+
 def list_len(items: Any) -> Any:
     """Number of items of a list."""
     _only_compiled("list_len")
@@ -289,6 +299,11 @@ def list_push(items: Any, item: Any) -> None:
 def list_truncate(items: Any, length: Any) -> None:
     """Keeps only the first items, of which there are at least so many."""
     _only_compiled("list_truncate")
+
+
+def list_reserve(items: Any, length: Any) -> None:
+    """Makes room for so many items, or raises MemoryError."""
+    _only_compiled("list_reserve")
 
 
 def list_is(x: Any) -> bool:

@@ -210,6 +210,8 @@ def tensordot(a, b, axes=2):
             "np.tensordot with pairs of axes is not supported yet",
             "bring the axes to the end and to the front with np.transpose, and pass their number",
         )
+    if axes > x.ndim or axes > y.ndim:
+        raise IndexError("tuple index out of range")
     kept = x.shape[: x.ndim - axes]
     summed = x.shape[x.ndim - axes :]
     if summed != y.shape[:axes]:

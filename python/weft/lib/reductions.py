@@ -6,13 +6,41 @@ in the one NumPy chooses; elements that `where` leaves out are replaced by what 
 
 import numpy as np
 from weft.lib import prim
-from weft.lib.prim import elementwise_array, overload
+from weft.lib.prim import elementwise, elementwise_array, overload
 
 
 def as_array(a):
     if prim.is_array(a):
         return a
     return prim.array(a, None)
+
+
+def as_places(x):
+    """Indices of elements, in an array of ints."""
+    places = as_array(x)
+    if prim.is_kind(prim.dtype_of(places), "fc"):
+        # What is empty holds floats in NumPy, which takes it if it is no array.
+        if prim.is_array(x) or places.size > 0:
+            raise TypeError("Cannot cast array data to dtype('int64') according to the rule 'safe'")
+    return prim.as_dtype(places, int)
+
+
+def axis_of(axis, rank):
+    """An axis counted from the front."""
+    if axis < -rank or axis >= rank:
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def no_axis(axis):
+    """An axis of an array that has none."""
+    if axis is None:
+        return None
+    if prim.is_tuple(axis):
+        if len(axis) == 0:
+            return None
+        return no_axis(axis[0])
+    return axis_of(axis, 0)
 
 
 def sizes_text(shape):
@@ -89,6 +117,9 @@ def masked(x, where, other):
 
 def folded(fold, x, axis, keepdims):
     if x.ndim == 0:
+        # NumPy's ufuncs take the first or the last of no axes, if it is no tuple.
+        if prim.is_tuple(axis) or axis is None or axis != 0 and axis != -1:
+            no_axis(axis)
         axis = None
     if prim.is_tuple(axis) and len(axis) == 0:
         return prim.copy(x)
@@ -103,13 +134,24 @@ def folded(fold, x, axis, keepdims):
     return prim.reduce(fold, x, axis, keepdims)
 
 
+@elementwise
+def _negative_zero(x, negative):
+    return prim.select((x == 0) & negative, prim.cast_like(-0.0, x), x)
+
+
 @overload(np.sum, np.ndarray.sum)
 def array_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
     x = as_array(a)
     kind = chosen(x, wide(prim.dtype_of(x)), dtype, out)
-    result = folded("sum", masked(prim.as_dtype(x, kind), where, 0), axis, keepdims)
+    y = masked(prim.as_dtype(x, kind), where, 0)
+    result = folded("sum", y, axis, keepdims)
     if initial is not None:
-        result = result + prim.as_dtype(initial, kind)
+        first = prim.as_dtype(initial, kind)
+        result = result + first
+        if prim.is_kind(kind, "f") and first == 0:
+            # The sum of the elements begins with 0.0, NumPy's with `initial`: of -0.0 alone it is -0.0.
+            negative = folded("all", np.signbit(y), axis, keepdims) & np.signbit(first)
+            result = _negative_zero(result, negative)
     return into("add", result, out, keepdims)
 
 
@@ -179,12 +221,16 @@ def array_all(a, axis=None, out=None, keepdims=False, *, where=True):
 
 def position(fold, a, axis, keepdims, out):
     x = as_array(a)
+    if prim.is_tuple(axis):
+        prim.undefined("'tuple' object cannot be interpreted as an integer")
+    if axis is not None and x.ndim == 0:
+        axis_of(axis, 1)
     # Halves are compared as singles, which keep their order.
     if prim.same_dtype(prim.dtype_of(x), "float16"):
         x = prim.as_dtype(x, "float32")
     if axis is None or x.ndim == 0:
         result = prim.reduce(fold, prim.reshape(x, (-1,)), 0, False)
-        if keepdims:
+        if keepdims and x.ndim > 0:
             result = prim.reshape(prim.array(result, None), (1,) * x.ndim)
     else:
         result = prim.reduce(fold, x, axis, keepdims)
@@ -226,21 +272,21 @@ def mean_kind(x, dtype, out):
 
 def counted(x, axis, keepdims, where):
     """How many elements a reduction takes: a number, or of each place where a mask says so."""
-    if x.ndim == 0:
-        axis = None
     if where is True:
+        if x.ndim == 0:
+            no_axis(axis)
+            axis = None
         return prim.count(x, axis)
     mask = prim.broadcast_to(prim.as_dtype(as_array(where), bool), x.shape)
-    return prim.reduce("sum", prim.as_dtype(mask, int), axis, keepdims)
+    return folded("sum", prim.as_dtype(mask, int), axis, keepdims)
 
 
 def divided(total, n, kind):
-    """A total over a count, in the dtype of the total, whatever that loses."""
+    """A total over a count, in the dtype of the total, whatever that loses. A count is more than a single may hold."""
     if prim.is_kind(kind, "biu"):
         return prim.as_dtype(total / n, kind)
-    if prim.same_dtype(kind, "float16"):
-        return prim.as_dtype(prim.as_dtype(total, "float32") / n, kind)
-    return total / prim.as_dtype(n, prim.real_dtype(kind))
+    wide = prim.dtype(complex if prim.is_kind(kind, "c") else float)
+    return prim.as_dtype(prim.as_dtype(total, wide) / prim.as_dtype(n, float), kind)
 
 
 def mean_result(kind, x, dtype):
@@ -268,18 +314,20 @@ def array_var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, whe
     if correction is not None:
         ddof = correction
     x = as_array(a)
-    kind = mean_kind(x, dtype, None)
+    # Halves stay halves here: only a mean is computed of singles.
+    kind = prim.dtype_of(x) if dtype is None and prim.is_kind(prim.dtype_of(x), "f") else mean_kind(x, dtype, None)
     y = prim.as_dtype(x, kind)
     if mean is None:
         center = divided(folded("sum", masked(y, where, 0), axis, True), counted(x, axis, True, where), kind)
     else:
         center = prim.as_dtype(mean, kind)
-    d = y - center
+    d = as_array(y - center)
     if prim.is_kind(kind, "c"):
-        squares = d.real * d.real + d.imag * d.imag
+        squares = as_array(d.real * d.real + d.imag * d.imag)
     else:
-        squares = d * d
-    real = prim.real_dtype(kind)
+        squares = as_array(d * d)
+    real = prim.real_dtype(kind) if dtype is None else kind
+    squares = prim.as_dtype(squares, real)
     total = folded("sum", masked(squares, where, 0), axis, keepdims)
     result = divided(total, np.maximum(counted(x, axis, keepdims, where) - ddof, 0), real)
     return into("add", prim.as_dtype(result, mean_result(real, x, dtype)), out, keepdims)
@@ -288,7 +336,7 @@ def array_var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, whe
 @overload(np.std, np.ndarray.std)
 def array_std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
     variance = array_var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return into("add", np.sqrt(variance), out, keepdims)
+    return into("add", prim.as_dtype(np.sqrt(variance), prim.dtype_of(variance)), out, keepdims)
 
 
 @overload(np.ptp)
@@ -340,13 +388,29 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 @overload(np.diff)
 def diff(a, n=1, axis=-1):
+    if prim.kind(n) == "float":
+        prim.undefined("'float' object cannot be interpreted as an integer")
     if n == 0:
         return a
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
-    x = prim.swap(a, axis, 0)
-    d = np.not_equal(x[1:], x[:-1]) if prim.kind(a) == "bool" else x[1:] - x[:-1]
-    d = prim.swap(d, 0, axis)
-    if n == 1:
-        return d
-    return diff(d, n - 1, axis)
+    x = as_array(a)
+    if x.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    return differences(x, n, axis)
+
+
+def differences(x, n, axis):
+    d = difference(x, axis)
+    if prim.is_known(n):
+        return d if n == 1 else differences(d, n - 1, axis)
+    for _ in range(1, n):
+        d = difference(d, axis)
+    return d
+
+
+def difference(x, axis):
+    """Of neighbours along an axis."""
+    y = prim.swap(x, axis, 0)
+    d = np.not_equal(y[1:], y[:-1]) if prim.kind(x) == "bool" else y[1:] - y[:-1]
+    return prim.swap(d, 0, axis)

@@ -66,9 +66,16 @@ def _rounded_int(x, f):
     return prim.cast_like(prim.rint(x / f) * f, x)
 
 
-@overload(np.round, np.around)
+@overload(np.round, np.around, np.ndarray.round)
 def round(a, decimals=0):
+    if prim.list_is(a) or prim.is_tuple(a):
+        return round(prim.array(a, None), decimals)
     if prim.kind(a) == "bool":
+        if decimals != 0:
+            raise TypeError(
+                "Cannot cast ufunc 'multiply' output from dtype('float64') to dtype('bool') with casting rule "
+                "'same_kind'"
+            )
         return rint(a)
     if prim.kind(a) == "int" or prim.kind(a) == "uint":
         if decimals >= 0:

@@ -431,11 +431,15 @@ def conjugate(x):
 
 @overload(np.real)
 def real(val):
+    if prim.list_is(val) or prim.is_tuple(val):
+        return prim.array(val, None).real
     return val.real
 
 
 @overload(np.imag)
 def imag(val):
+    if prim.list_is(val) or prim.is_tuple(val):
+        return prim.array(val, None).imag
     return val.imag
 
 

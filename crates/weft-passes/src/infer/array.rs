@@ -1,6 +1,6 @@
 //! Operators on arrays: a scalar body over the broadcast shape.
 
-use super::abs::{Abs, SIZE};
+use super::abs::Abs;
 use super::facts::Computed;
 use super::store::expanded_layout;
 use super::{Body, Door, Infer};
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use weft_diag::{Diagnostic, ErrorKind};
 use weft_ir::attr::{BinOp, CmpOp, Const, UnaryOp};
 use weft_ir::rules::{broadcast_dims, join_places, operator_dtype, result_layout};
-use weft_ir::{Dim, ExcClass, Op, Place, RegionId, Site, TensorType, Type, ValueId, Weak};
+use weft_ir::{Dim, ExcClass, Op, Place, RegionId, Site, TensorType, Type, ValueId};
 
 /// What a 0-d result becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -265,15 +265,7 @@ impl<'r> Infer<'r> {
 
     /// Sizes given by a program: constants, sizes of arrays, or run-time values that get a symbol.
     pub(super) fn space(&mut self, sizes: &[Abs]) -> Result<Vec<Dim>, Diagnostic> {
-        let mut dims = vec![];
-        for size in sizes {
-            dims.push(match size {
-                Abs::Const(Const::Int(n)) if *n >= 0 && *n <= SIZE.1 => Dim::Const(*n as u64),
-                Abs::Value(v) if self.as_weak(size) == Some(Weak::Int) => self.size_symbol(*v),
-                other => return Err(self.typing(format!("a size must be an int, found {}", self.describe(other)))),
-            });
-        }
-        Ok(dims)
+        sizes.iter().map(|size| self.new_size(size)).collect()
     }
 
     /// The symbol of a size value (not negative).

@@ -1,7 +1,7 @@
 //! Builtins that are about iteration, types and text.
 
 use super::Infer;
-use super::abs::{Abs, Iter};
+use super::abs::{Abs, Absent, Iter};
 use weft_diag::Diagnostic;
 use weft_ir::attr::Const;
 use weft_ir::{ExcClass, Op};
@@ -79,6 +79,15 @@ impl Infer<'_> {
 
     /// `isinstance(x, classes)`: types are known, and so is the answer.
     pub(super) fn is_instance(&mut self, x: &Abs, classes: &Abs) -> Result<Abs, Diagnostic> {
+        if let Abs::Tagged(Absent::None, there, inner) = x {
+            let (value, none) =
+                (self.is_instance(inner, classes)?, self.is_instance(&Abs::Const(Const::None), classes)?);
+            return match (value == none, &value) {
+                (true, _) => Ok(value),
+                (false, Abs::Const(Const::Bool(true))) => Ok(Abs::Value(*there)),
+                _ => self.logical_not(&Abs::Value(*there)),
+            };
+        }
         let list = match classes {
             Abs::Tuple(items) => items.clone(),
             one => vec![one.clone()],

@@ -41,7 +41,8 @@ impl Infer<'_> {
             "numpy.nan" | "math.nan" => return float(f64::NAN),
             _ => {}
         }
-        let class = name.strip_prefix("builtins.").or(name.strip_prefix("numpy.linalg.")).and_then(ExcClass::from_name);
+        let modules = ["builtins.", "numpy.linalg.", "numpy.exceptions."];
+        let class = modules.iter().find_map(|m| name.strip_prefix(m)).and_then(ExcClass::from_name);
         Ok(match class {
             Some(class) => Abs::ExceptionClass(Exc { class, user: None }),
             None => Abs::Function(name),
@@ -129,7 +130,10 @@ impl Infer<'_> {
         if !keywords.is_empty() {
             return self.call_with_keywords(name, args, keywords);
         }
-        let args: Vec<Abs> = args.iter().map(|a| self.present(a)).collect::<Result<_, _>>()?;
+        // These take None as any other value.
+        let any = matches!(name.as_str(), "builtins.bool" | "builtins.isinstance" | "builtins.str");
+        let ready = args.iter().map(|a| if any { self.assigned(a) } else { self.present(a) });
+        let args: Vec<Abs> = ready.collect::<Result<_, _>>()?;
         let args = args.as_slice();
         if let Some(update) = name.strip_prefix("weft.atomic.") {
             return self.atomic(update, args);
@@ -194,7 +198,9 @@ impl Infer<'_> {
             }
         }
         let mut bound = self.bind(name, overload, args, keywords)?;
-        for (value, _) in bound.iter_mut().zip(&overload.params).filter(|(_, p)| p.name == "shape") {
+        for (value, _) in
+            bound.iter_mut().zip(&overload.params).filter(|(_, p)| matches!(p.name.as_str(), "shape" | "axes" | "reps"))
+        {
             // `np.empty([n, m])`: the rank must be known.
             if let Some(sizes) = self.literal(value) {
                 *value = sizes;
@@ -211,14 +217,17 @@ impl Infer<'_> {
             (Form::Generate, _) => return Err(self.typing(format!("{}() takes a shape", self.known_as(name)))),
             _ => (None, bound),
         };
-        for a in &bound {
+        let mut bound = bound;
+        for a in &mut bound {
+            if matches!(a, Abs::Tuple(_)) || self.as_list(a).is_some() {
+                *a = self.array_from(a, &Abs::Const(Const::None))?;
+            }
             if self.as_tensor(a).is_none() && self.type_of(a).is_none_or(|t| !t.is_scalar()) {
                 let message = format!("{}() takes numbers and arrays, found {}", self.known_as(name), self.describe(a));
                 return Err(self.typing(message));
             }
         }
         // Where all are Python's own, none is weak: they become NumPy's first.
-        let mut bound = bound;
         let strong = |a: &Abs| !matches!(self.type_of(a), Some(Type::Py(_)));
         // A conversion looks at the number itself: it may be beyond what NumPy's default holds.
         let converts = name.strip_prefix("numpy.").is_some_and(|n| DType::ALL.iter().any(|d| d.numpy_name() == n));

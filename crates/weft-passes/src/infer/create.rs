@@ -9,6 +9,8 @@ use weft_ir::attr::{BinOp, CmpOp, Const};
 use weft_ir::rules::promote;
 use weft_ir::{DType, Dim, ExcClass, Layout, Op, Place, TensorType, Type, ValueId, Weak};
 
+const INHOMOGENEOUS: &str = "setting an array element with a sequence. The requested array has an inhomogeneous shape";
+
 impl Infer<'_> {
     /// A primitive about whole arrays; None if there is none of this name.
     pub(super) fn array_primitive(&mut self, name: &str, args: &[Abs]) -> Option<Result<Abs, Diagnostic>> {
@@ -22,6 +24,8 @@ impl Infer<'_> {
             ("as_dtype", [x, dtype]) => self.converted(x, dtype),
             ("array", [x, dtype]) => self.array_from(x, dtype),
             ("copy", [x]) => self.copied(x),
+            ("is_known", [x]) => Ok(Abs::Const(Const::Bool(matches!(x, Abs::Const(_))))),
+            ("read_only", [x]) => self.read_only(x),
             ("is_tuple", [x]) => Ok(Abs::Const(Const::Bool(matches!(x, Abs::Tuple(_))))),
             ("is_contiguous", [x]) => {
                 let layout = self.as_tensor(x).and_then(|t| self.tensor(t)).map(|t| t.layout);
@@ -190,20 +194,36 @@ impl Infer<'_> {
     /// An array of the items of a list.
     fn array_from_list(&mut self, x: &Abs, site: u32, dtype: DType) -> Result<Abs, Diagnostic> {
         let dtype = Self::dtype_abs(dtype);
-        let (name, width) = match self.item_form(site) {
-            None => ("from_numbers", None),
-            Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 1 => ("from_lists", None),
-            Some(Ty::Leaf(Type::Tensor(t))) if t.rank() == 2 => ("from_matrices", None),
-            Some(Ty::Leaf(t)) if t.is_scalar() => ("from_numbers", None),
-            Some(Ty::Tuple(items)) => ("from_tuples", Some(Abs::Const(Const::Int(items.len() as i128)))),
-            Some(Ty::List(_)) => ("from_lists", None),
-            Some(_) => {
-                let what = self.describe(x);
-                return Err(self.refuse(format!("an array from {what} is not supported yet")).help("fill an array"));
-            }
+        let form = self.item_form(site);
+        let Some(rank) = form.as_ref().map_or(Some(0), |form| self.form_rank(form)) else {
+            let what = self.describe(x);
+            return Err(self.refuse(format!("an array from {what} is not supported yet")).help("fill an array"));
+        };
+        let (name, width) = match form {
+            _ if rank == 0 => ("from_numbers", None),
+            Some(Ty::Tuple(items)) if rank == 1 => ("from_tuples", Some(Abs::Const(Const::Int(items.len() as i128)))),
+            _ if rank == 1 => ("from_lists", None),
+            // The shape of an item where there is none.
+            _ => ("from_nested", Some(Abs::Tuple(vec![Abs::Const(Const::Int(0)); rank]))),
         };
         let args: Vec<Abs> = [x.clone(), dtype].into_iter().chain(width).collect();
         self.call(&Abs::Function(format!("weft.lib.arrays.{name}")), &args, &[])
+    }
+
+    /// Number of axes of an array of a thing of this form.
+    fn form_rank(&self, form: &Ty) -> Option<usize> {
+        match form {
+            Ty::Leaf(Type::Tensor(t)) => Some(t.rank()),
+            Ty::Leaf(t) => t.is_scalar().then_some(0),
+            Ty::List(site) => Some(1 + self.item_form(*site).map_or(Some(0), |item| self.form_rank(&item))?),
+            Ty::Tuple(items) => {
+                let ranks: Option<Vec<usize>> = items.iter().map(|item| self.form_rank(item)).collect();
+                let ranks = ranks?;
+                let first = ranks.first().copied().unwrap_or(0);
+                ranks.iter().all(|&r| r == first).then_some(1 + first)
+            }
+            _ => None,
+        }
     }
 
     fn dtype_of_value(&self, x: &Abs) -> Result<Abs, Diagnostic> {
@@ -286,6 +306,17 @@ impl Infer<'_> {
         Ok(Abs::Value(to))
     }
 
+    /// A view of all of an array that cannot be written.
+    fn read_only(&mut self, x: &Abs) -> Result<Abs, Diagnostic> {
+        let t = self.array_argument(x)?;
+        let Some(ty) = self.tensor(t).cloned() else { return Err(self.internal("no array")) };
+        let (zero, one) = (self.constant(Const::Int(0), Type::I64), self.constant(Const::Int(1), Type::I64));
+        let operands: Vec<ValueId> = std::iter::once(t).chain((0..ty.rank()).flat_map(|_| [zero, one])).collect();
+        let axes = (0..ty.rank() as i32).collect();
+        let view = Type::tensor(TensorType { readonly: true, ..ty });
+        Ok(Abs::Value(self.emit(Op::NtView { axes }, &operands, view)))
+    }
+
     /// The shape of nested tuples: all of one depth, of equal lengths.
     fn nested_dims(&self, x: &Abs) -> Result<Vec<Dim>, Diagnostic> {
         let Abs::Tuple(items) = x else {
@@ -297,9 +328,7 @@ impl Infer<'_> {
             let known = inner.get_or_insert_with(|| dims.clone());
             let differ = |(a, b): (&Dim, &Dim)| a != b && matches!((a, b), (Dim::Const(_), Dim::Const(_)));
             if known.len() != dims.len() || known.iter().zip(&dims).any(differ) {
-                let message = "setting an array element with a sequence. The requested array has an inhomogeneous \
-                               shape";
-                return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+                return Err(Diagnostic::new(ErrorKind::Value, self.span, INHOMOGENEOUS));
             }
         }
         let mut dims = vec![Dim::Const(items.len() as u64)];
@@ -320,10 +349,38 @@ impl Infer<'_> {
             let cast = self.cast_array(t, dtype)?;
             return if cast == t { self.copied(x) } else { Ok(Abs::Value(cast)) };
         }
+        // What lists are in tuples are arrays first: their lengths are known when they run.
+        let x = &self.lists_as_arrays(std::slice::from_ref(x))?.swap_remove(0);
         let dims = self.nested_dims(x)?;
+        self.check_nested(x)?;
         let to = self.allocate(dims, dtype, false);
         self.fill_nested(to, x, &mut vec![])?;
         Ok(Abs::Value(to))
+    }
+
+    /// Checks that all arrays in tuples have the same sizes.
+    fn check_nested(&mut self, x: &Abs) -> Result<(), Diagnostic> {
+        let mut arrays = vec![];
+        self.arrays_in(x, &mut arrays);
+        let Some((&first, others)) = arrays.split_first() else { return Ok(()) };
+        let dims = |s: &Self, t: ValueId| s.tensor(t).map_or(vec![], |t| t.dims.clone());
+        let expected = dims(self, first);
+        for &t in others {
+            let own = dims(self, t);
+            for axis in (0..own.len().min(expected.len())).filter(|&k| own[k] != expected[k]) {
+                let (size, wanted) = (self.size_i64(t, axis), self.size_i64(first, axis));
+                let differ = self.test(CmpOp::Ne, size, wanted);
+                self.raise_if(differ, ExcClass::ValueError, INHOMOGENEOUS, &[]);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrays_in(&self, x: &Abs, out: &mut Vec<ValueId>) {
+        match x {
+            Abs::Tuple(items) => items.iter().for_each(|item| self.arrays_in(item, out)),
+            x => out.extend(self.as_tensor(x)),
+        }
     }
 
     fn fill_nested(&mut self, to: ValueId, x: &Abs, at: &mut Vec<Abs>) -> Result<(), Diagnostic> {
@@ -372,7 +429,10 @@ impl Infer<'_> {
             one => vec![one.clone()],
         };
         let total = self.count(t)?;
+        // NumPy takes any negative number for -1.
         let unknown = Abs::Const(Const::Int(-1));
+        let negative = |s: &Abs| matches!(s, Abs::Const(Const::Int(n)) if *n < 0);
+        let sizes: Vec<Abs> = sizes.iter().map(|s| if negative(s) { unknown.clone() } else { s.clone() }).collect();
         let free: Vec<usize> = (0..sizes.len()).filter(|&k| sizes[k] == unknown).collect();
         if free.len() > 1 {
             let message = "can only specify one unknown dimension";
@@ -382,31 +442,18 @@ impl Infer<'_> {
         let comma = if sizes.len() == 1 { "," } else { "" };
         let template = format!("cannot reshape array of size {{i}} into shape ({}{comma})", shown.join(","));
         let mut known = Abs::Const(Const::Int(1));
-        for size in sizes.iter().filter(|s| **s != unknown) {
+        for size in sizes.iter().filter(|s| **s != unknown && self.range(s).0 >= 0).collect::<Vec<_>>() {
             let int = Abs::Value(self.pyint(size)?);
             known = self.int_binop(BinOp::Mul, &known, if matches!(size, Abs::Const(_)) { size } else { &int })?;
         }
         let own = self.tensor(t).map_or(vec![], |t| t.dims.clone());
+        let may_be_negative = sizes.iter().any(|s| *s != unknown && self.range(s).0 < 0);
         let mut dims = vec![];
-        for (k, size) in sizes.iter().enumerate() {
-            if *size == unknown {
-                dims.push(Dim::Const(u64::MAX));
-            } else {
-                let (lo, _) = self.range(size);
-                if lo < 0 && !matches!(size, Abs::Const(_)) {
-                    let v = self.pyint(size)?;
-                    let zero = self.constant(Const::Int(0), Type::PYINT);
-                    let negative = self.test(CmpOp::Lt, v, zero);
-                    let what = "a size of a new shape is negative; write -1 as a constant";
-                    self.raise_if(negative, ExcClass::UnsupportedError, what, &[]);
-                    let v = self.pyint(size)?;
-                    dims.push(self.size_symbol(v));
-                } else {
-                    dims.push(self.new_size(&sizes[k])?);
-                }
-            }
+        for size in sizes.iter().filter(|_| !may_be_negative) {
+            dims.push(if *size == unknown { Dim::Const(u64::MAX) } else { self.new_size(size)? });
         }
         match free[..] {
+            _ if may_be_negative => dims = self.sizes_of_any_sign(&total, &sizes, &template)?,
             [k] => {
                 let others: Vec<Dim> = (0..dims.len()).filter(|&i| i != k).map(|i| dims[i]).collect();
                 dims[k] = self.remaining_size(&own, &others, &total, &known, &sizes, &template)?;
@@ -494,6 +541,45 @@ impl Infer<'_> {
             values.push(self.pyint(size)?);
         }
         Ok(values)
+    }
+
+    /// The sizes of a new shape of which any may turn out to be negative, and so stand for what is left.
+    fn sizes_of_any_sign(&mut self, total: &Abs, sizes: &[Abs], template: &str) -> Result<Vec<Dim>, Diagnostic> {
+        let int = |s: &mut Self, n| s.constant(Const::Int(n), Type::PYINT);
+        let (zero, one) = (int(self, 0), int(self, 1));
+        let shown = self.shown_sizes(total, sizes)?;
+        let (mut free, mut known) = (vec![], Abs::Value(one));
+        let mut count = zero;
+        for size in sizes {
+            let v = self.pyint(size)?;
+            let is_free = self.test(CmpOp::Lt, v, zero);
+            let factor = self.emit(Op::Select, &[is_free, one, v], Type::PYINT);
+            known = self.int_binop(BinOp::Mul, &known, &Abs::Value(factor))?;
+            let more = self.cast(is_free, Type::PYINT);
+            count = self.emit(Op::Add, &[count, more], Type::PYINT);
+            free.push((v, is_free));
+        }
+        let several = self.test(CmpOp::Gt, count, one);
+        self.raise_if(several, ExcClass::ValueError, "can only specify one unknown dimension", &[]);
+        let (whole, known) = (self.pyint(total)?, self.pyint(&known)?);
+        // Without one that is free the sizes must make up the whole; by zero both give 0, and NumPy refuses.
+        let any = self.test(CmpOp::Eq, count, one);
+        let rest = self.emit(Op::Mod, &[whole, known], Type::PYINT);
+        let (uneven, none) = (self.test(CmpOp::Ne, rest, zero), self.test(CmpOp::Eq, known, zero));
+        let unfit = self.emit(Op::Or, &[uneven, none], Type::PYBOOL);
+        let differ = self.test(CmpOp::Ne, whole, known);
+        let bad = self.emit(Op::Select, &[any, unfit, differ], Type::PYBOOL);
+        self.raise_if(bad, ExcClass::ValueError, template, &shown);
+        let left = self.emit(Op::FloorDiv, &[whole, known], Type::PYINT);
+        let mut dims = vec![];
+        for (v, is_free) in free {
+            let size = self.emit(Op::Select, &[is_free, left, v], Type::PYINT);
+            match self.with_range(size, SIZE) {
+                Abs::Value(v) => dims.push(self.size_symbol(v)),
+                _ => return Err(self.internal("a size")),
+            }
+        }
+        Ok(dims)
     }
 
     /// The size that -1 stands for.
@@ -620,6 +706,9 @@ impl Infer<'_> {
         };
         let rank = self.tensor(t).map_or(0, TensorType::rank) + items.len();
         let new = self.axes(&items, rank)?;
+        if (0..new.len()).any(|k| new[..k].contains(&new[k])) {
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, "repeated axis"));
+        }
         let none = || Abs::Const(Const::None);
         let parts: Vec<Part> = (0..rank)
             .map(|k| match new.contains(&k) {
@@ -649,7 +738,7 @@ impl Infer<'_> {
             let at = if *axis < 0 { axis + rank as i128 } else { *axis };
             if at < 0 || at >= rank as i128 {
                 let message = format!("axis {axis} is out of bounds for array of dimension {rank}");
-                return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+                return Err(Diagnostic::new(ErrorKind::Axis, self.span, message));
             }
             out.push(at as usize);
         }
@@ -688,6 +777,10 @@ impl Infer<'_> {
                 true => Part::At(Abs::Const(Const::Int(0))),
                 false => Part::Slice(Box::new([none(), none(), none()])),
             });
+        }
+        // What has nothing to lose is the same object.
+        if !parts.iter().any(|part| matches!(part, Part::At(_))) {
+            return Ok(x.clone());
         }
         Ok(Abs::Value(self.view(t, &parts)?))
     }

@@ -142,8 +142,22 @@ impl Infer<'_> {
             let pick = Abs::Function("weft.lib.indexing.pick_if".into());
             return self.call(&pick, &[x.clone(), condition], &[]);
         }
-        let indices = &self.lists_as_arrays(indices)?[..];
+        let mut ready = vec![];
+        for index in indices {
+            // A list of nothing is of any dtype: as an index, of integers.
+            ready.push(match self.is_empty(index) && self.as_list(index).is_some() {
+                true => self.array_from(index, &Self::dtype_abs(DType::I64))?,
+                false => index.clone(),
+            });
+        }
+        let indices = &self.lists_as_arrays(&ready)?[..];
+        // An array without axes takes its axis away as a number does, but what it picks is a copy, as with other arrays.
+        let by_array = indices.iter().any(|index| self.as_tensor(index).is_some());
         match self.place(t, indices)? {
+            Place::View(parts) if by_array => {
+                let view = self.view(t, &parts)?;
+                self.copied(&Abs::Value(view))
+            }
             Place::Element(places, wrap) => {
                 let dtype = self.tensor(t).map_or(DType::F64, |t| t.dtype);
                 let operands: Vec<ValueId> = std::iter::once(t).chain(places).collect();

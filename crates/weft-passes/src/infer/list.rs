@@ -402,6 +402,11 @@ impl Infer<'_> {
                 let n = self.pyint(n)?;
                 self.effect(Op::ListTruncate, &[v, n]);
             }
+            ("reserve", [list, n]) => {
+                let (v, _) = self.list_parts(list)?;
+                let n = self.pyint(n)?;
+                self.effect(Op::ListReserve, &[v, n]);
+            }
             ("is", [x]) => return Ok(Abs::Const(Const::Bool(self.as_list(x).is_some()))),
             _ => return Err(self.internal(&format!("prim.list_{name} of {} arguments", args.len()))),
         }

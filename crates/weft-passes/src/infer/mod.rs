@@ -226,7 +226,10 @@ pub fn run_with(
             }
         }
     }
-    Err(Diagnostic::internal(Span::NONE, "the types of a function do not settle"))
+    let recursive = found.recursive.values().flatten().next();
+    let name = recursive.map_or(py.func.name.clone(), |i| i.name.split('.').next().unwrap_or_default().to_owned());
+    let d = Diagnostic::typing(py.span, format!("the types in `{name}` do not settle: each is made of the one before"));
+    Err(d.help("give names, items and results one type: a tuple or a list that holds more at every iteration has none"))
 }
 
 /// How a value goes back; the run-time values in it are appended to `values`.

@@ -71,6 +71,22 @@ impl Infer<'_> {
                 let both = self.lists_as_arrays(&[a.clone(), b.clone()])?;
                 self.compare(op, &both[0], &both[1]).map(Some)
             }
+            (Abs::Tagged(Absent::None, _, inner), other) | (other, Abs::Tagged(Absent::None, _, inner))
+                if equality && (self.as_tensor(inner).is_some() || self.holds_array(other)) =>
+            {
+                let d = self.refuse(format!("`{}` of what may be None beside an array is not supported", op.text()));
+                Err(d.help("its result is an array or a bool: ask `is None` first"))
+            }
+            (Abs::Tagged(Absent::None, p, x), Abs::Tagged(Absent::None, q, y)) if equality => {
+                let (p, q) = (Abs::Value(*p), Abs::Value(*q));
+                let values = self.equals(x, y)?;
+                let values = self.both(&q, &values)?;
+                let (there, absent) = (self.both(&p, &values)?, self.logical_not(&q)?);
+                let (not_there, there) = (self.logical_not(&p)?, there);
+                let absent = self.both(&not_there, &absent)?;
+                let same = self.either(&absent, &there)?;
+                if op == CmpOp::Eq { Ok(Some(same)) } else { self.logical_not(&same).map(Some) }
+            }
             (Abs::Tagged(Absent::None, flag, inner), other) | (other, Abs::Tagged(Absent::None, flag, inner))
                 if equality =>
             {
@@ -120,6 +136,14 @@ impl Infer<'_> {
                 }
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Whether it is an array, or may be one.
+    fn holds_array(&self, a: &Abs) -> bool {
+        match a {
+            Abs::Tagged(_, _, inner) => self.as_tensor(inner).is_some(),
+            a => self.as_tensor(a).is_some(),
         }
     }
 
@@ -214,15 +238,55 @@ impl Infer<'_> {
             return Ok(Abs::Const(Const::Bool(holds)));
         };
         let strict = if matches!(op, CmpOp::Lt | CmpOp::Le) { CmpOp::Lt } else { CmpOp::Gt };
-        let decided = match self.object_compare(strict, a, b)? {
-            Some(holds) => holds,
-            None => self.compare(strict, a, b)?,
-        };
-        let decided = self.truth(&decided)?;
         let same = self.equals(a, b)?;
+        if may_be_none(a) || may_be_none(b) || x.iter().chain(y).any(may_be_none) {
+            // None has no order: only the first items that differ are asked for theirs.
+            return self.choose_truth(&same, |s| s.compare_tuples(op, x, y), |s| s.ordered(strict, a, b));
+        }
+        let decided = self.ordered(strict, a, b)?;
         let rest = self.compare_tuples(op, x, y)?;
         let later = self.both(&same, &rest)?;
         self.either(&decided, &later)
+    }
+
+    /// `a < b` or `a > b`, as a truth value.
+    fn ordered(&mut self, op: CmpOp, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
+        let holds = match self.object_compare(op, a, b)? {
+            Some(holds) => holds,
+            None => self.compare(op, a, b)?,
+        };
+        self.truth(&holds)
+    }
+
+    /// `then()` where the condition, a truth value, holds, else `other()`; both are truth values, and only one is computed.
+    fn choose_truth(
+        &mut self,
+        condition: &Abs,
+        then: impl FnOnce(&mut Self) -> Result<Abs, Diagnostic>,
+        other: impl FnOnce(&mut Self) -> Result<Abs, Diagnostic>,
+    ) -> Result<Abs, Diagnostic> {
+        if let Abs::Const(Const::Bool(known)) = condition {
+            return if *known { then(self) } else { other(self) };
+        }
+        let condition = self.materialise(condition)?;
+        let regions = [self.out.new_region(), self.out.new_region()];
+        let refined = self.refined.clone();
+        self.undecided += 1;
+        let first = self.inside(regions[0], |s| s.yield_truth(then));
+        self.refined = refined.clone();
+        let second = self.inside(regions[1], |s| s.yield_truth(other));
+        self.refined = refined;
+        self.undecided -= 1;
+        first.and(second)?;
+        let op = self.builder().op(Op::ScfIf, &[condition], &[Type::PYBOOL], &regions);
+        Ok(Abs::Value(self.out.op(op).results[0]))
+    }
+
+    fn yield_truth(&mut self, f: impl FnOnce(&mut Self) -> Result<Abs, Diagnostic>) -> Result<(), Diagnostic> {
+        let truth = f(self)?;
+        let truth = self.materialise(&truth)?;
+        self.effect(Op::Yield, &[truth]);
+        Ok(())
     }
 
     /// `item in container`.
@@ -263,6 +327,15 @@ impl Infer<'_> {
                 Err(self.typing(format!("argument of type '{}' is not iterable", self.describe(other))))
             }
         }
+    }
+}
+
+/// Whether it is None, or may be.
+fn may_be_none(a: &Abs) -> bool {
+    match a {
+        Abs::Tagged(Absent::None, ..) | Abs::Const(Const::None) => true,
+        Abs::Tuple(items) => items.iter().any(may_be_none),
+        _ => false,
     }
 }
 

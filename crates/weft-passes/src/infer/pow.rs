@@ -117,7 +117,7 @@ impl Infer<'_> {
         }
     }
 
-    /// By an exponent that is not known: its six low bits decide, since a larger base than one leaves int64 beyond them.
+    /// By an exponent that is not known: its six low bits decide, since a larger base than one leaves int64 beyond them (-2 at 64).
     fn int_pow_variable(&mut self, a: &Abs, b: &Abs) -> Result<Abs, Diagnostic> {
         let (x, n) = (self.pyint(a)?, self.pyint(b)?);
         let int = |s: &mut Self, v| s.constant(Const::Int(v), Type::PYINT);
@@ -135,7 +135,7 @@ impl Infer<'_> {
         // 0, 1 and -1 to a large power are what they are to a small one of the same parity.
         let small = self.emit(Op::Abs, &[x], Type::PYINT);
         let small = self.test(CmpOp::Le, small, one);
-        let limit = int(self, 62);
+        let limit = int(self, 63);
         let large = self.test(CmpOp::Gt, n, limit);
         let not_small = self.emit(Op::Not, &[small], Type::PYBOOL);
         let lost = self.emit(Op::And, &[large, not_small], Type::PYBOOL);

@@ -37,7 +37,8 @@ impl Infer<'_> {
             }
             result = self.reduce_axes(fold, result, &group)?;
         }
-        if keep {
+        // Without axes the result is a number, as in NumPy.
+        if keep && rank > 0 {
             let none = || Abs::Const(Const::None);
             let part = |k: usize| match axes.contains(&k) {
                 true => Part::New,

@@ -104,6 +104,13 @@ impl Infer<'_> {
         if ty.readonly {
             return Err(Diagnostic::new(ErrorKind::Value, self.span, "output array is read-only"));
         }
+        if op == BinOp::MatMul
+            && (ty.rank() == 0 || self.as_tensor(v).and_then(|t| self.tensor(t)).is_some_and(|t| t.rank() < 2))
+        {
+            let message = "inplace matrix multiplication requires the first operand to have at least one and the \
+                           second at least two dimensions.";
+            return Err(Diagnostic::new(ErrorKind::Value, self.span, message));
+        }
         let result = self.with_output(Some(to), |s| s.binop(op, x, v))?;
         let text = op.text();
         self.assign_result(ufunc_name(op), to, &result, false)

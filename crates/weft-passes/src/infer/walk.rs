@@ -95,6 +95,7 @@ impl Infer<'_> {
             ErrorKind::Overflow => ExcClass::OverflowError,
             ErrorKind::ZeroDivision => ExcClass::ZeroDivisionError,
             ErrorKind::Index => ExcClass::IndexError,
+            ErrorKind::Axis => ExcClass::AxisError,
             ErrorKind::Unbound => self.unbound_class(),
             _ => return Err(d),
         };

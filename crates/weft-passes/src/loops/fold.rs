@@ -323,7 +323,7 @@ impl Lower<'_> {
         let outer: Vec<ValueId> = [runs].iter().chain(&sizes.before).chain(middle).copied().collect();
         let rows = self.product(&outer);
         let items = self.int(Op::Mul, rows, tiles);
-        let identity = self.identity(fold, work.dtype, n);
+        let identity = self.identity(fold, work.dtype);
         let mut tenths = 0;
         let region = self.item_region(|l, at| {
             let (row, tile) = l.split(at, tiles);
@@ -409,14 +409,13 @@ impl Lower<'_> {
         next
     }
 
-    /// What changes nothing; where nothing is folded, the result.
-    fn identity(&mut self, fold: Fold, dtype: DType, n: ValueId) -> ValueId {
-        let ty = Type::Num(dtype);
+    /// What a fold begins with, and the result where nothing is folded. NumPy's sums begin with 0.0: of -0.0 alone they are 0.0.
+    fn identity(&mut self, fold: Fold, dtype: DType) -> ValueId {
         let float = !dtype.is_int() && dtype != DType::Bool;
         let most = (1 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed()))) - 1;
         let value = match fold {
-            Fold::Sum if dtype.is_complex() => Const::Complex(-0.0, -0.0),
-            Fold::Sum if float => Const::Float(-0.0),
+            Fold::Sum if dtype.is_complex() => Const::Complex(0.0, 0.0),
+            Fold::Sum if float => Const::Float(0.0),
             Fold::Prod if float => Const::Float(1.0),
             Fold::Min if float => Const::Float(f64::INFINITY),
             Fold::Max if float => Const::Float(f64::NEG_INFINITY),
@@ -427,16 +426,7 @@ impl Lower<'_> {
             Fold::Max => Const::Int(if dtype.is_signed() { -most - 1 } else { 0 }),
             _ => Const::Int(0),
         };
-        let neutral = self.r.b().constant(value, ty.clone());
-        if fold != Fold::Sum || !float {
-            return neutral;
-        }
-        // A sum of nothing is 0.
-        let mut b = self.r.b();
-        let zero = if dtype.is_complex() { Const::Complex(0.0, 0.0) } else { Const::Float(0.0) };
-        let (none, zero) = (b.i64(0), b.constant(zero, ty.clone()));
-        let empty = b.value(Op::Cmp { is: CmpOp::Eq }, &[n, none], Type::BOOL);
-        b.value(Op::Select, &[empty, zero, neutral], ty)
+        self.r.b().constant(value, Type::Num(dtype))
     }
 }
 

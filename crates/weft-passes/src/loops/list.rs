@@ -79,6 +79,11 @@ impl Lower<'_> {
                 self.put_item(row, &self.item_types(data.operands[0]), &data.operands[2..], true);
             }
             Op::ListPush => self.list_push(id),
+            Op::ListReserve => {
+                let (list, n) = (self.list(data.operands[0]), self.r.get(data.operands[1]));
+                let n = self.r.b().cast(n, Type::I64);
+                self.r.b().effect(Op::MemReserve, &[list.header, n]);
+            }
             Op::ListRoom => {
                 let (list, n) = (self.list(data.operands[0]), self.r.get(data.operands[1]));
                 self.r.b().effect(Op::MemReserve, &[list.header, n]);
