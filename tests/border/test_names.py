@@ -276,3 +276,25 @@ def test_a_name_that_weft_does_not_have(name, text):
         getattr(weft, name)
     assert str(caught.value) == text
     assert not hasattr(weft, name)
+
+
+class Unready:
+    """Settings of which one raises when it is looked at."""
+
+    @property
+    def factor(self):
+        raise LookupError("not configured")
+
+
+unready = Unready()
+
+
+# spec: N2
+def test_what_looking_up_an_attribute_raises_is_not_lost():
+    @weft.njit
+    def scaled(x):
+        return x * unready.factor
+
+    for _ in range(2):
+        with pytest.raises(LookupError, match="not configured"):
+            scaled(2)

@@ -10,8 +10,7 @@
 //! error is the runtime's own); compiled code then returns 1 at once. Owners that it held are the runtime's to release.
 
 use std::ffi::c_void;
-
-use weft_ir::ExcClass;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A compiled function.
 pub type Entry = unsafe extern "C" fn(ctx: *mut CallCtx, args: *const u64, ret: *mut u64) -> u32;
@@ -34,12 +33,9 @@ pub struct ExcRecord {
 }
 
 impl ExcRecord {
-    /// The site of an error that the runtime keeps in its own call state; the first word of `args` is its class.
+    /// The site of an error that the runtime keeps in its own call state; the first word of `args` is the number of its
+    /// class ([`weft_ir::ExcClass::ALL`]).
     pub const RUNTIME: u32 = u32::MAX;
-
-    /// The classes that errors of the runtime have for handlers.
-    pub const RUNTIME_CLASSES: [ExcClass; 3] =
-        [ExcClass::MemoryError, ExcClass::KeyboardInterrupt, ExcClass::Exception];
 }
 
 impl Default for ExcRecord {
@@ -62,6 +58,27 @@ pub struct CallCtx {
     pub stack_limit: u64,
     /// Parallel regions of less work than this, in nanoseconds, are not worth asking the runtime for.
     pub alone: u64,
+    /// What loops look at where they turn back: not 0 when they are to call [`RuntimeTable::poll`].
+    pub signal: *const AtomicU32,
+    /// Not 0 where a routine that gives no status was ended by [`RuntimeTable::poll`]: then `exc` is filled.
+    pub stopped: u32,
+}
+
+/// The [`CallCtx::signal`] of calls that nobody ends.
+pub fn no_signal() -> *const AtomicU32 {
+    static NONE: AtomicU32 = AtomicU32::new(0);
+    &NONE
+}
+
+impl CallCtx {
+    /// Asks the runtime whether the call is to end, if there may be a reason; `exc` is filled then.
+    ///
+    /// # Safety
+    /// `ctx` is the context of a call that is running, on this thread.
+    pub unsafe fn ends(ctx: *mut CallCtx) -> bool {
+        // SAFETY: passed on to the caller.
+        unsafe { (*(*ctx).signal).load(Ordering::Relaxed) != 0 && ((*(*ctx).rt).poll)(ctx) != 0 }
+    }
 }
 
 /// The bit of an owner word that says: a view of the array, not the array itself.
@@ -142,6 +159,8 @@ pub struct RuntimeTable {
     pub zero: unsafe extern "C" fn(ctx: *mut CallCtx, address: *mut u8, bytes: u64),
     /// Raises MemoryError: a routine found no host memory for so many bytes. Always returns 1.
     pub exhausted: unsafe extern "C" fn(ctx: *mut CallCtx, bytes: u64) -> u32,
+    /// Lets handlers of signals run, where this thread is the one for it: 1 if the call is to end.
+    pub poll: unsafe extern "C" fn(ctx: *mut CallCtx) -> u32,
 }
 
 /// A list: items of so many 8-byte words each, behind the header or in a block of their own.

@@ -9,18 +9,35 @@ pub(crate) fn awaken(ctx: *mut CallCtx, cost: u32) {
 }
 
 /// Runs `work` for every number below `n`, on threads where there is a call to ask for them. `cost`: nanoseconds of one.
+///
+/// Where the call is ended meanwhile ([`CallCtx::stopped`]) some of it is not done, nor what comes later in the routine:
+/// nobody will look at the results.
 pub(crate) fn each(ctx: *mut CallCtx, n: usize, cost: u32, work: &(dyn Fn(usize) + Sync)) {
-    unsafe extern "C" fn chunk(_: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32 {
+    unsafe extern "C" fn chunk(ctx: *mut CallCtx, env: *const u64, lo: u64, hi: u64) -> u32 {
         // SAFETY: the reference below, which outlives the chunks.
         let work = unsafe { *env.cast::<&(dyn Fn(usize) + Sync)>() };
-        (lo..hi).for_each(|i| work(i as usize));
+        for i in lo..hi {
+            // SAFETY: the context of this chunk.
+            if unsafe { CallCtx::ends(ctx) } {
+                return 1;
+            }
+            work(i as usize);
+        }
         0
     }
-    if ctx.is_null() || n < 2 {
+    if ctx.is_null() {
         return (0..n).for_each(work);
     }
-    // SAFETY: the context of a running call; the chunks end before this returns, and none raises.
-    unsafe { ((*(*ctx).rt).par_blocks)(ctx, chunk, (&raw const work).cast(), n as u64, cost) };
+    // SAFETY: the context of a running call; the chunks end before this returns.
+    unsafe {
+        if (*ctx).stopped != 0 {
+            return;
+        }
+        if n < 2 {
+            return (0..n).for_each(work);
+        }
+        (*ctx).stopped = ((*(*ctx).rt).par_blocks)(ctx, chunk, (&raw const work).cast(), n as u64, cost);
+    }
 }
 
 /// What [`try_each`] runs: with the context of the thread it is on.

@@ -2,6 +2,8 @@
 
 use weft_ir::DType;
 
+use crate::abi::CallCtx;
+
 /// A complex number as C passes it: c128 in two registers, c64 packed in one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -19,6 +21,7 @@ unsafe extern "C" {
 /// The address of a helper.
 pub(crate) fn address(name: &str) -> Option<u64> {
     Some(match name {
+        "weft_ends" => ends as *const () as u64,
         "weft_copy" => crate::copy::copy as *const () as u64,
         "weft_reduce" => crate::reduce::reduce as *const () as u64,
         "weft_scan" => crate::scan::scan as *const () as u64,
@@ -49,6 +52,12 @@ pub(crate) fn dot_name(dtype: DType) -> String {
 fn dot(name: &str) -> Option<u64> {
     let dtype = DType::ALL.iter().find(|d| name.strip_prefix("weft_dot_") == Some(d.name()))?;
     Some(crate::matvec::dot(*dtype)? as *const () as u64)
+}
+
+/// Whether the call is to end: after compiled code has seen that a signal came.
+extern "C" fn ends(ctx: *mut CallCtx) -> u32 {
+    // SAFETY: compiled code passes its context.
+    unsafe { CallCtx::ends(ctx) }.into()
 }
 
 /// Both in the time of one and a bit, with the bits of each.

@@ -15,7 +15,7 @@ extern "C" fn in_child() {
 }
 
 /// How many forks lie between the first process that asked and this one.
-pub(crate) fn generation() -> u32 {
+pub fn generation() -> u32 {
     static REGISTER: Once = Once::new();
     REGISTER.call_once(|| {
         // SAFETY: the handler only bumps an atomic, which is allowed between fork and exec. Registering fails only for

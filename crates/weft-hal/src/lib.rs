@@ -86,6 +86,7 @@ pub use device::{Device, Kernel, Partition, Program, ProgramSource, WorkGroups};
 pub use discover::{BackendReport, Discovery, add_library_dir, default_device, discovery, find_device};
 pub use error::HalError;
 pub use event::{Event, EventImpl};
+pub use fork::generation as fork_generation;
 pub use info::{BackendKind, Details, DeviceInfo, DeviceType, PartitionKind, UsmKind, VectorWidths};
 pub use queue::{ArgField, ArgKind, Launch, Queue, QueueOptions};
 pub use signature::{Parameter, ParameterKind};

@@ -147,8 +147,10 @@ fn read<'py>(
     let entry = UserFunction { name: function.name.clone(), py: py_func.clone(), defaults, file };
     names.set_read(FunctionRef::ENTRY, Arc::new(entry));
     let params = parameters(py, function, request, names)?;
-    let (typed, assumed) =
-        typed(&py_func, &params, request, names).map_err(|d| errors::from_diagnostic(py, &d, &names.sources))?;
+    let (typed, assumed) = typed(&py_func, &params, request, names).map_err(|d| match names.raised.take() {
+        Some(raised) => raised,
+        None => errors::from_diagnostic(py, &d, &names.sources),
+    })?;
     timings.end("infer");
     Ok(Read { py_func, params, typed, assumed })
 }

@@ -254,7 +254,7 @@ fn explain(
             let message = format!("`{name}` does what debug=True cannot follow: {why}");
             return errors::new(py, "UnsupportedError", message);
         }
-        Failure::Interrupted => return crate::event::interruption(),
+        Failure::Interrupted => return errors::internal(py, "work-items ended without a reason"),
         Failure::Exhausted(bytes) => return errors::no_memory(py, bytes),
     };
     let exception = errors::from_call(py, &CallError::Raised(raised), &made.origin);

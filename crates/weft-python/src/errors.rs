@@ -92,7 +92,11 @@ pub(crate) fn from_runtime(py: Python<'_>, error: &RuntimeError, sources: &Sourc
         RuntimeError::Hal(error) => from_hal(py, error),
         RuntimeError::Codegen(error) => from_codegen(py, error, sources),
         RuntimeError::Invalid(text) => new(py, "DeviceError", text.clone()),
-        RuntimeError::Interrupted { .. } => crate::event::interruption(),
+        RuntimeError::Interrupted(raised) | RuntimeError::Foreign(raised) => match raised.error.downcast_ref::<PyErr>()
+        {
+            Some(raised) => raised.clone_ref(py),
+            None => internal(py, "an exception that is none of Python's"),
+        },
         error => internal(py, &error.to_string()),
     }
 }

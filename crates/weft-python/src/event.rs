@@ -1,15 +1,15 @@
 //! `weft.Event`, and waits that Ctrl-C ends.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use smallvec::SmallVec;
 use weft_ir::ExcClass;
-use weft_runtime::{Interrupter, wait_unless};
+use weft_runtime::{Foreign, Interrupter, wait_unless};
 
 use crate::errors;
 use crate::memory::Keep;
@@ -34,39 +34,33 @@ pub(crate) fn await_event(py: Python<'_>, event: &weft_hal::Event) -> PyResult<(
     waited?.map_err(|e| errors::from_hal(py, &e))
 }
 
-thread_local! {
-    /// What a handler of a signal raised during a wait inside a call.
-    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
-}
-
-/// Lets what handlers of signals raise end the waits inside jitted calls, and compiled code print. Called once, when the
-/// module is made.
+/// Lets what handlers of signals raise end jitted calls, and compiled code print. Called once, when the module is made.
 pub(crate) fn install_hooks() {
-    let stop = || match Python::attach(|py| py.check_signals()) {
-        Ok(()) => None,
-        Err(error) => {
-            let ordinary = Python::attach(|py| error.is_instance_of::<PyException>(py));
-            RAISED.set(Some(error));
-            Some(if ordinary { ExcClass::Exception } else { ExcClass::KeyboardInterrupt })
-        }
-    };
+    let stop = || Python::attach(|py| py.check_signals().err().map(|error| foreign(py, error)));
     weft_runtime::set_interrupter(Interrupter { listens: handles_signals, stop });
-    weft_runtime::set_writer(write);
+    weft_runtime::set_writer(|text| Python::attach(|py| write(py, text).map_err(|error| foreign(py, error))));
 }
 
-/// Writes what compiled code prints to Python's standard output.
-fn write(text: &str) {
-    Python::attach(|py| {
-        let written = py.import("sys").and_then(|sys| sys.getattr("stdout")?.call_method1("write", (text,)));
-        if let Err(error) = written {
-            error.write_unraisable(py, None);
-        }
-    });
+/// An exception on its way through compiled code, whose handlers know it by the first of its classes that they know.
+fn foreign(py: Python<'_>, error: PyErr) -> Foreign {
+    let known = |class: Bound<'_, PyAny>| {
+        let class = class.cast_into::<PyType>().ok()?;
+        let builtin = class.module().is_ok_and(|module| module == "builtins");
+        ExcClass::from_name(class.name().ok()?.to_str().ok()?).filter(|_| builtin)
+    };
+    let class = error.get_type(py).mro().iter().find_map(known);
+    Foreign { class: class.unwrap_or(ExcClass::BaseException), error: Arc::new(error) }
 }
 
-/// The exception that ended a wait inside a call.
-pub(crate) fn interruption() -> PyErr {
-    RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))
+/// Writes what compiled code prints to Python's standard output, as `print` does: nowhere if that is None.
+fn write(py: Python<'_>, text: &str) -> PyResult<()> {
+    let Some(out) = py.import("sys")?.getattr_opt("stdout")? else {
+        return Err(PyRuntimeError::new_err("lost sys.stdout"));
+    };
+    if !out.is_none() && !text.is_empty() {
+        out.call_method1("write", (text,))?;
+    }
+    Ok(())
 }
 
 /// What dropped events still keep: memory of operations that are not complete, oldest first.

@@ -45,6 +45,7 @@ impl Pace {
         work: impl FnOnce() -> T + Send,
     ) -> T {
         if nogil.unwrap_or(call.elements >= MANY) {
+            weft_runtime::look_again();
             return py.detach(work);
         }
         if nogil.is_some() {
@@ -53,6 +54,7 @@ impl Pace {
         let size = size(call);
         // A little more than what was short is taken to be short too: counters need not be timed at every step.
         if size / 2 >= self.short.load(Ordering::Relaxed) {
+            weft_runtime::look_again();
             return py.detach(|| self.timed(size, work));
         }
         let since = self.since.load(Ordering::Relaxed);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyBaseException;
+use pyo3::exceptions::{PyAttributeError, PyBaseException};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyModule, PyString, PyTuple, PyType};
@@ -57,6 +57,8 @@ pub(crate) struct Names<'a, 'py> {
     /// Slices may be taken to lie inside their axis.
     pub(crate) assumes: bool,
     pub(crate) debug: bool,
+    /// What was raised where an attribute was looked up.
+    pub(crate) raised: Option<PyErr>,
 }
 
 /// An exception class of the user's.
@@ -96,6 +98,21 @@ impl<'a, 'py> Names<'a, 'py> {
             fast: FastMath::default(),
             assumes: false,
             debug: false,
+            raised: None,
+        }
+    }
+
+    /// An attribute, if there is one. What the user's code raises when it is asked for is kept for the one who asked for the
+    /// function to be compiled.
+    fn attribute(&mut self, object: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+        match object.getattr(name) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                if !error.is_instance_of::<PyAttributeError>(self.py) {
+                    self.raised.get_or_insert(error);
+                }
+                None
+            }
         }
     }
 
@@ -214,7 +231,7 @@ impl<'a, 'py> Names<'a, 'py> {
                 self.guards.add(place, Expected::Object(object.clone().unbind()));
             }
             let name = PyString::intern(self.py, part);
-            let Ok(next) = object.getattr(&name) else {
+            let Some(next) = self.attribute(&object, &name) else {
                 return Err(Resolved::Missing { nearest: nearest_attribute(&object, part) });
             };
             place = match object.cast::<PyModule>() {
@@ -238,7 +255,7 @@ impl<'a, 'py> Names<'a, 'py> {
     fn plain_attributes(&mut self, mut object: Bound<'py, PyAny>, rest: Vec<String>) -> Result<Resolved, Resolved> {
         for (k, part) in rest.iter().enumerate() {
             let name = PyString::intern(self.py, part);
-            let Ok(next) = object.getattr(&name) else {
+            let Some(next) = self.attribute(&object, &name) else {
                 return Err(Resolved::Missing { nearest: nearest_attribute(&object, part) });
             };
             let place = Place::Attribute(object.clone().unbind(), name.unbind());

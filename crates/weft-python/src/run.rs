@@ -59,13 +59,18 @@ pub(crate) unsafe fn run_on_host(
     let touched = Touched { sharing: function.sharing, ..Touched::default() };
     // SAFETY: as in `run_or_launch`.
     let work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };
-    match made.pace.run(py, function.nogil, call, work) {
+    match made.pace.run(py, nogil(function, made), call, work) {
         // SAFETY: passed on to the caller; the results are those of this call.
         Ok(()) => {
             Ran::Returned(unsafe { to_python(py, &made.results, &made.returns, &results, &call.values, Home::NumPy) })
         }
         Err(error) => Ran::Failed(error),
     }
+}
+
+/// Whether a call is to let other Python threads run. One that prints does: a worker waits for the GIL then.
+fn nogil(function: &Function, made: &Specialisation) -> Option<bool> {
+    if made.executable.prints() { Some(true) } else { function.nogil }
 }
 
 /// Reads the global arrays and numbers that compiled code uses. They were looked at when the specialisation was chosen.
@@ -131,7 +136,7 @@ pub(crate) unsafe fn run_or_launch(
     let mut results: SmallVec<[u64; 32]> = SmallVec::from_elem(0, made.result_slots);
     // A launch is over before another thread could begin, unless it has to wait.
     let short = launch.is_some() && spans.is_empty() && !made.executable.may_raise() && !queue.hal().may_be_full();
-    let nogil = function.nogil.or(device.then_some(!short));
+    let nogil = nogil(function, made).or(device.then_some(!short));
     // SAFETY: the slots are those of the parameters the code was compiled for (the key says so); the caller keeps the
     // arrays alive, and NumPy cannot move the memory of an array that somebody holds.
     let work = || unsafe { made.executable.call(&call.slots, &mut results, &touched) };

@@ -62,6 +62,8 @@ pub(crate) struct Call<'a> {
     /// Whether host arrays were needed on the device.
     moved: AtomicBool,
     failure: Mutex<Option<RuntimeError>>,
+    /// Of a chunk: whether the call is to end.
+    stopped: Option<&'a AtomicBool>,
 }
 
 /// State that only one thread touches: chunks of parallel loops, which run on others, have a `Call` of their own.
@@ -105,12 +107,26 @@ impl<'a> Call<'a> {
             launched: Mutex::new(None),
             moved: AtomicBool::new(false),
             failure: Mutex::new(None),
+            stopped: None,
         }
     }
 
-    /// The state of a chunk of a parallel loop of this call, which runs on a thread of its own.
-    pub(crate) fn of_chunk(&self) -> Call<'a> {
-        Call::new(self.executable, self.queue, self.touched)
+    /// The state of a chunk of a parallel loop of this call, which runs on a thread of its own. `stopped`: whether the call is
+    /// to end.
+    pub(crate) fn of_chunk<'b>(&self, stopped: &'b AtomicBool) -> Call<'b>
+    where
+        'a: 'b,
+    {
+        Call { stopped: Some(stopped), ..Call::new(self.executable, self.queue, self.touched) }
+    }
+
+    /// Lets handlers of signals run. An error: the call is to end.
+    fn poll(&self) -> Result<(), Stop> {
+        // Whoever stopped a region knows why.
+        if self.stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed)) {
+            return Err(Stop::Raised(Box::new(runtime_record(ExcClass::KeyboardInterrupt))));
+        }
+        Ok(interrupt::answer()?)
     }
 
     /// Takes over the error that a chunk ended with.
@@ -161,7 +177,7 @@ impl<'a> Call<'a> {
         let fresh = self.fresh.get_mut().unwrap_or_else(PoisonError::into_inner);
         let launched = self.launched.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The part that takes long first: it leaves host memory alone, and so may be ended.
-        let stopped = failed && matches!(failure, Some(RuntimeError::Interrupted { .. }));
+        let stopped = failed && matches!(failure, Some(RuntimeError::Interrupted(_)));
         let waited = match residency.is_empty() || stopped {
             true => Ok(()),
             false => queue.last_event().map_or(Ok(()), |event| interrupt::wait(&event)),
@@ -378,6 +394,21 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     format!("the runtime panicked: {}", text.as_deref().unwrap_or("no message"))
 }
 
+/// What an error of the runtime is to compiled code.
+pub(crate) fn record_of(error: &RuntimeError) -> ExcRecord {
+    runtime_record(match error {
+        RuntimeError::Hal(HalError::OutOfMemory { .. }) => ExcClass::MemoryError,
+        RuntimeError::Interrupted(raised) | RuntimeError::Foreign(raised) => raised.class,
+        _ => ExcClass::Exception,
+    })
+}
+
+fn runtime_record(class: ExcClass) -> ExcRecord {
+    let mut exc = ExcRecord { site: ExcRecord::RUNTIME, ..ExcRecord::default() };
+    exc.args[0] = class as u64;
+    exc
+}
+
 /// Runs the body of a table entry: errors and panics go to the call's state, and the status says so.
 ///
 /// # Safety
@@ -393,15 +424,9 @@ unsafe fn guard(ctx: *mut CallCtx, entry: impl FnOnce(&Call<'_>) -> Result<(), S
     let exc = match stop {
         Stop::Raised(exc) => *exc,
         Stop::Failed(error) => {
-            let class = match &error {
-                RuntimeError::Hal(HalError::OutOfMemory { .. }) => ExcClass::MemoryError,
-                RuntimeError::Interrupted { class } => *class,
-                _ => ExcClass::Exception,
-            };
+            let exc = record_of(&error);
             // One that is there already was handled.
-            *lock(&call.failure) = Some(error);
-            let mut exc = ExcRecord { site: ExcRecord::RUNTIME, ..ExcRecord::default() };
-            exc.args[0] = class as u64;
+            call.set_failure(error);
             exc
         }
     };
@@ -547,7 +572,7 @@ unsafe extern "C" fn print(ctx: *mut CallCtx, site: u32, values: *const u64, cou
     unsafe {
         guard(ctx, |call| {
             let values = if count == 0 { &[] } else { std::slice::from_raw_parts(values, count as usize) };
-            crate::print::write(&call.executable.text(site, values));
+            crate::print::write(&call.executable.text(site, values)).map_err(RuntimeError::Foreign)?;
             Ok(())
         })
     }
@@ -569,6 +594,11 @@ unsafe extern "C" fn exhausted(ctx: *mut CallCtx, bytes: u64) -> u32 {
     unsafe { guard(ctx, |_| Err(pool::host_exhausted("host", bytes).into())) }
 }
 
+unsafe extern "C" fn poll(ctx: *mut CallCtx) -> u32 {
+    // SAFETY: compiled code and routines pass their context.
+    unsafe { guard(ctx, |call| call.poll()) }
+}
+
 /// The one table.
 pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
@@ -586,4 +616,5 @@ pub(crate) static TABLE: RuntimeTable = RuntimeTable {
     print,
     zero,
     exhausted,
+    poll,
 };

@@ -1,9 +1,34 @@
 //! What can go wrong at run time, as data. The Python exception is made once, at the edge.
 
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
 use weft_codegen::CodegenError;
 use weft_diag::Span;
 use weft_hal::HalError;
 use weft_ir::{Argument, ExcClass};
+
+/// An exception of whoever embeds the runtime, raised by what it was asked to do: a handler of a signal, or output.
+#[derive(Clone)]
+pub struct Foreign {
+    /// What it is to handlers in compiled code.
+    pub class: ExcClass,
+    /// The exception itself, which leaves the call as it is.
+    pub error: Arc<dyn Any + Send + Sync>,
+}
+
+impl PartialEq for Foreign {
+    fn eq(&self, other: &Foreign) -> bool {
+        Arc::ptr_eq(&self.error, &other.error)
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Foreign").field("class", &self.class).finish_non_exhaustive()
+    }
+}
 
 /// A failure that is not the program's own exception.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -18,12 +43,12 @@ pub enum RuntimeError {
     /// The caller asked for something that cannot be.
     #[error("{0}")]
     Invalid(String),
-    /// Somebody ended a wait for a device ([`crate::Interrupter`]).
-    #[error("the wait for a device was ended")]
-    Interrupted {
-        /// What it is to handlers in compiled code.
-        class: ExcClass,
-    },
+    /// Somebody ended the call ([`crate::Interrupter`]).
+    #[error("the call was ended")]
+    Interrupted(Foreign),
+    /// Something raised that the call asked for.
+    #[error("{} in what a call asked for", .0.class.name())]
+    Foreign(Foreign),
     /// A broken invariant of ours: a panic below compiled code, or code that does not match its tables.
     #[error("{0}")]
     Internal(String),

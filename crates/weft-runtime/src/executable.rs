@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use weft_codegen::abi::{CallCtx, Entry, ExcRecord};
+use weft_codegen::abi::{CallCtx, Entry, ExcRecord, no_signal};
 use weft_codegen::{DeviceCode, DeviceTarget, HostCode, LoadedCode};
 use weft_diag::{Sources, Span};
 use weft_hal::{ArgField, ArgKind, BackendKind, ProgramSource};
@@ -11,6 +11,7 @@ use weft_ir::{DType, Module, Op, Site, Stage, Type};
 
 use crate::call::{Call, TABLE, Touched};
 use crate::error::{CallError, Raised, RuntimeError};
+use crate::interrupt;
 use crate::launch::LoadedKernel;
 use crate::parallel::Sharing;
 use crate::queue::Queue;
@@ -43,6 +44,10 @@ pub struct Executable {
     owners: Vec<usize>,
     /// Whether functions of it call each other, maybe themselves.
     calls: bool,
+    /// Whether parallel regions of it print.
+    prints: bool,
+    /// Whether a call may take so long that somebody wants to end it.
+    ends: bool,
 }
 
 /// What kernels are compiled to for a queue; `None` where compiled host code does the work.
@@ -137,6 +142,8 @@ impl Executable {
             results: func.results.iter().map(slots).sum(),
             owners: owner_slots(&func.results),
             calls: func.ops.iter().any(|o| matches!(o.op, Op::Call { .. })),
+            prints: prints_in_parallel(module),
+            ends: module.funcs.iter().filter(|f| !f.kernel).any(|f| f.ops.iter().any(|o| may_take_long(&o.op))),
         })
     }
 
@@ -163,6 +170,11 @@ impl Executable {
     /// Whether a kernel of it may raise, and so is waited for.
     pub fn may_raise(&self) -> bool {
         self.kernels.iter().any(|kernel| kernel.may_raise)
+    }
+
+    /// Whether parallel regions of it print.
+    pub fn prints(&self) -> bool {
+        self.prints
     }
 
     pub(crate) fn kernels(&self) -> &[LoadedKernel] {
@@ -200,7 +212,9 @@ impl Executable {
         // Whoever traces wants to see every region.
         let all = trace::is_active() || touched.sharing == Sharing::Always;
         let alone = if all { 0 } else { crate::parallel::PARALLEL_FROM };
-        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc: ExcRecord::default(), stack_limit, alone };
+        let signal = if self.ends { interrupt::signal() } else { no_signal() };
+        let exc = ExcRecord::default();
+        let mut ctx = CallCtx { rt: &raw const TABLE, call: state, exc, stack_limit, alone, signal, stopped: 0 };
         // SAFETY: the slots are the entry's, by the caller's word and the checks above; the context outlives the call.
         let status = unsafe { (self.entry)(&mut ctx, args.as_ptr(), ret.as_mut_ptr()) };
         let failed = status != 0 && ctx.exc.site == ExcRecord::RUNTIME;
@@ -242,6 +256,22 @@ impl Executable {
         };
         raised.into()
     }
+}
+
+/// Whether a parallel region of the host prints.
+fn prints_in_parallel(module: &Module) -> bool {
+    let any = |wanted: fn(&Op) -> bool| module.funcs.iter().any(|f| !f.kernel && f.ops.iter().any(|o| wanted(&o.op)));
+    any(|op| matches!(op, Op::Print { .. })) && any(|op| matches!(op, Op::ParFor { .. } | Op::ParBlocks { .. }))
+}
+
+/// Whether an op is a loop, or a routine that goes through arrays.
+fn may_take_long(op: &Op) -> bool {
+    use Op::*;
+    matches!(op, ScfFor | ScfLoop | ParFor { .. } | ParBlocks { .. } | Call { .. })
+        || matches!(
+            op,
+            MemScan { .. } | MemCopy { .. } | MemMatmul | MemProduct | MemBothSides | MemDot | MemCholesky | MemSolve
+        )
 }
 
 /// 8-byte slots of a value.

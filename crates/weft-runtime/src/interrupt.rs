@@ -1,15 +1,23 @@
-//! Waits that somebody may end: a person with Ctrl-C.
+//! Calls, and waits in them, that somebody may end: a person with Ctrl-C.
+//!
+//! Compiled code looks at a word ([`signal`]) where loops turn back. Of calls on the thread that handles signals it is
+//! [`CAME`], which [`sigint`] sets when a signal comes: then handlers run, and what one raises ends the call. Whether a
+//! signal came is known to Python alone; the word only says that it is time to ask. Workers see the word too, and go on until
+//! that thread has found that the call is to end.
 //!
 //! What runs on the device goes on when the host stops waiting for it. So only waits that leave host memory alone are
 //! ended early; copies to and from the host are short by then, and are waited for to their end.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use weft_codegen::abi::no_signal;
 use weft_hal::{Event, HalError};
-use weft_ir::ExcClass;
 
-use crate::error::RuntimeError;
+use crate::error::{Foreign, RuntimeError};
+use crate::sigint;
 
 /// How often a wait asks whether to go on.
 const SLICE: Duration = Duration::from_millis(50);
@@ -19,11 +27,10 @@ const EAGER: Duration = Duration::from_micros(300);
 
 /// Who may end waits.
 pub struct Interrupter {
-    /// Whether waits of the calling thread may be ended at all.
+    /// Whether calls of the calling thread may be ended at all. The same for all its life, but in a forked child.
     pub listens: fn() -> bool,
-    /// Whether to stop waiting now, and what that is to handlers in compiled code: a `KeyboardInterrupt`, or an
-    /// `Exception`. Asked about every 50 ms.
-    pub stop: fn() -> Option<ExcClass>,
+    /// Lets handlers of signals run: whether to stop now, and what was raised. Waits ask about every 50 ms.
+    pub stop: fn() -> Option<Foreign>,
 }
 
 static INTERRUPTER: OnceLock<Interrupter> = OnceLock::new();
@@ -31,6 +38,49 @@ static INTERRUPTER: OnceLock<Interrupter> = OnceLock::new();
 /// Names who may end waits inside calls. The first one stays.
 pub fn set_interrupter(interrupter: Interrupter) {
     let _ = INTERRUPTER.set(interrupter);
+}
+
+/// Not 0 since a signal came.
+static CAME: AtomicU32 = AtomicU32::new(0);
+
+/// Says that a signal came. Called by handlers of signals.
+pub(crate) fn came() {
+    CAME.store(1, Ordering::SeqCst);
+}
+
+/// Whoever may end calls of this thread.
+fn listener() -> Option<&'static Interrupter> {
+    thread_local! {
+        /// Twice the process by [`weft_hal::fork_generation`], and 1 if this thread listens; `u64::MAX` before it was asked.
+        static LISTENS: Cell<u64> = const { Cell::new(u64::MAX) };
+    }
+    let who = INTERRUPTER.get()?;
+    let process = u64::from(weft_hal::fork_generation()) * 2;
+    let known = LISTENS.get();
+    if known & !1 != process {
+        LISTENS.set(process | u64::from((who.listens)()));
+    }
+    (LISTENS.get() & 1 == 1).then_some(who)
+}
+
+/// What a call of this thread looks at.
+#[inline]
+pub(crate) fn signal() -> *const AtomicU32 {
+    match listener() {
+        Some(_) => {
+            sigint::watch();
+            &CAME
+        }
+        None => no_signal(),
+    }
+}
+
+/// Lets handlers of signals run, if one came and this is the thread for it. An error: the call is to end.
+pub(crate) fn answer() -> Result<(), RuntimeError> {
+    let Some(who) = listener() else { return Ok(()) };
+    // Before they run: a signal that comes meanwhile is not missed.
+    CAME.store(0, Ordering::SeqCst);
+    (who.stop)().map_or(Ok(()), |raised| Err(RuntimeError::Interrupted(raised)))
 }
 
 /// Asks an event for one slice of time at most; whether it is complete. `before` is how long it was asked already: the
@@ -64,12 +114,9 @@ pub fn wait_unless<E>(event: &Event, mut stop: impl FnMut() -> Result<(), E>) ->
 
 /// Blocks until an event is complete; [`RuntimeError::Interrupted`] if somebody ends the wait.
 pub(crate) fn wait(event: &Event) -> Result<(), RuntimeError> {
-    match INTERRUPTER.get().filter(|who| (who.listens)()) {
+    match listener() {
         None => Ok(event.wait()?),
-        Some(who) => {
-            let stop = || (who.stop)().map_or(Ok(()), |class| Err(RuntimeError::Interrupted { class }));
-            Ok(wait_unless(event, stop)??)
-        }
+        Some(_) => Ok(wait_unless(event, answer)??),
     }
 }
 

@@ -6,16 +6,18 @@
 //! threads (COMPILER 4.3).
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use weft_hal::native::pool;
 
-use crate::call::Call;
+use crate::call::{Call, record_of};
 use crate::error::RuntimeError;
+use crate::interrupt;
 use crate::trace::{self, Kind};
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, no_signal};
 
 /// Regions of less estimated work, in nanoseconds, stay on the caller's thread.
 pub const PARALLEL_FROM: u64 = 20_000;
@@ -43,6 +45,9 @@ const MANY_CHUNKS: u64 = 32;
 
 /// Least work of the chunks of even items, where there is more than one for each thread.
 const EVEN_CHUNK: u64 = 100_000;
+
+/// What items are thought to take between two looks whether the call is to end, in nanoseconds: chunks are no longer than this.
+const LOOKS_AFTER: u64 = 10_000_000;
 
 /// Chunks of many iterations are a multiple of this many: their borders lie on cache lines.
 const BLOCK: u64 = 64;
@@ -100,7 +105,9 @@ impl Items {
         let chunk = if work < PARALLEL_FROM { LIVELY_CHUNK } else { CHUNK };
         let least = if self.even { EVEN_CHUNK } else { chunk };
         let enough = CHUNKS_PER_THREAD.max((work / threads / LONG_CHUNK).min(MANY_CHUNKS));
-        let per_thread = (work / least / threads).clamp(1, enough);
+        // Blocks look by themselves.
+        let looks = if self.even { work / threads / LOOKS_AFTER } else { 0 };
+        let per_thread = (work / least / threads).clamp(1, enough).max(looks);
         let size = n.div_ceil((threads * per_thread).min(work / chunk).max(1));
         if size >= 4 * BLOCK { size.next_multiple_of(BLOCK) } else { size }
     }
@@ -122,8 +129,8 @@ pub(crate) unsafe fn run(ctx: *mut CallCtx, body: Chunk, env: *const u64, items:
     // SAFETY: passed on to the caller.
     let status = unsafe {
         match call.sharing() {
-            _ if items.cost == 0 => body(ctx, env, 0, items.n),
-            Sharing::Never => body(ctx, env, 0, items.n),
+            _ if items.cost == 0 => in_pieces(ctx, body, env, 0, items),
+            Sharing::Never => in_pieces(ctx, body, env, 0, items),
             Sharing::WhereItPays if items.cost == UNKNOWN => learning(ctx, body, env, items, team),
             sharing => in_chunks(ctx, body, env, 0, items, sharing, team),
         }
@@ -153,7 +160,12 @@ pub(crate) unsafe fn zero(ctx: *mut CallCtx, address: *mut u8, bytes: u64, name:
     let env = [address as u64, bytes];
     let items = Items { n: bytes.div_ceil(PAGE), cost: PAGE_COST, even: true };
     // SAFETY: passed on to the caller; the chunks end before `env` goes.
-    unsafe { run(ctx, pages, env.as_ptr(), items, name) };
+    unsafe {
+        // What is made 0 is there, or else the call would go on without it.
+        let signal = std::mem::replace(&mut (*ctx).signal, no_signal());
+        run(ctx, pages, env.as_ptr(), items, name);
+        (*ctx).signal = signal;
+    }
 }
 
 /// The parts of a call that every chunk sees.
@@ -161,6 +173,8 @@ struct Shared {
     ctx: *mut CallCtx,
     body: Chunk,
     env: *const u64,
+    /// Whether the call is to end.
+    stopped: AtomicBool,
 }
 
 // SAFETY: chunks only read the context's table and call state, which are made for use by many threads, and the captured
@@ -172,10 +186,11 @@ impl Shared {
     fn run(&self, lo: u64, hi: u64) -> Option<(ExcRecord, Option<RuntimeError>)> {
         // SAFETY: the caller of `par_for` vouches for all three; neither the exception record nor the state is shared.
         unsafe {
-            let call = (*(*self.ctx).call.cast::<Call<'_>>()).of_chunk();
+            let call = (*(*self.ctx).call.cast::<Call<'_>>()).of_chunk(&self.stopped);
             let state = (&raw const call).cast_mut().cast();
+            let (exc, signal) = (ExcRecord::default(), (*self.ctx).signal);
             let mut own =
-                CallCtx { rt: (*self.ctx).rt, call: state, exc: ExcRecord::default(), stack_limit: 0, alone: 0 };
+                CallCtx { rt: (*self.ctx).rt, call: state, exc, stack_limit: 0, alone: 0, signal, stopped: 0 };
             let status = (self.body)(&mut own, self.env, lo, hi);
             call.release_all();
             (status != 0).then(|| (own.exc, call.failure()))
@@ -256,6 +271,27 @@ impl Learned {
     }
 }
 
+/// Items from `first` on, by this thread, which looks now and then whether the call is to end.
+unsafe fn in_pieces(ctx: *mut CallCtx, body: Chunk, env: *const u64, first: u64, items: Items) -> u32 {
+    let end = first + items.n;
+    // Items of unknown cost look by themselves.
+    let piece = if items.cost == UNKNOWN { items.n } else { (LOOKS_AFTER / u64::from(items.cost.max(1))).max(1) };
+    let mut lo = first;
+    loop {
+        let hi = end.min(lo.saturating_add(piece.next_multiple_of(BLOCK)));
+        // SAFETY: passed on to the caller.
+        let status = unsafe { body(ctx, env, lo, hi) };
+        if status != 0 || hi == end {
+            return status;
+        }
+        // SAFETY: the context of a running call.
+        if unsafe { CallCtx::ends(ctx) } {
+            return 1;
+        }
+        lo = hi;
+    }
+}
+
 /// Items from `first` on.
 unsafe fn in_chunks(
     ctx: *mut CallCtx,
@@ -274,28 +310,50 @@ unsafe fn in_chunks(
     let inline = size >= n && (team.is_none() || items.work() < PARALLEL_FROM);
     if inline {
         // SAFETY: passed on to the caller.
-        return unsafe { body(ctx, env, first, end) };
+        return unsafe { in_pieces(ctx, body, env, first, items) };
     }
     let chunks = n.div_ceil(size) as usize;
-    let shared = Shared { ctx, body, env };
+    let shared = Shared { ctx, body, env, stopped: AtomicBool::new(false) };
     // The lowest chunk that raised, and what it raised.
     let lowest = AtomicUsize::new(usize::MAX);
     let raised = Mutex::new(None);
+    // What ends the call goes before what chunks raise: nothing else is heard of it.
+    let stop = |error: (ExcRecord, Option<RuntimeError>)| {
+        *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        shared.stopped.store(true, Ordering::Relaxed);
+        // Chunks on other threads look at it.
+        interrupt::came();
+    };
+    // SAFETY: the call's context, whose word lives for ever.
+    let signal = unsafe { &*(*ctx).signal };
+    let look = || {
+        if signal.load(Ordering::Relaxed) != 0
+            && !shared.stopped.load(Ordering::Relaxed)
+            && let Err(error) = interrupt::answer()
+        {
+            stop((record_of(&error), Some(error)));
+        }
+    };
     let one = |chunk: usize| {
-        if chunk > lowest.load(Ordering::Relaxed) {
+        look();
+        if chunk > lowest.load(Ordering::Relaxed) || shared.stopped.load(Ordering::Relaxed) {
             return;
         }
         let lo = first + chunk as u64 * size;
-        if let Some(exc) = shared.run(lo, (lo + size).min(end)) {
-            let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
-            if chunk < lowest.fetch_min(chunk, Ordering::Relaxed) {
-                *raised = Some(exc);
-            }
+        let Some(exc) = shared.run(lo, (lo + size).min(end)) else { return };
+        if matches!(exc.1, Some(RuntimeError::Interrupted(_))) {
+            return stop(exc);
+        }
+        let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+        if !shared.stopped.load(Ordering::Relaxed) && chunk < lowest.fetch_min(chunk, Ordering::Relaxed) {
+            *raised = Some(exc);
         }
     };
+    let attend = || drop(catch_unwind(AssertUnwindSafe(look)));
+    let attend: Option<&dyn Fn()> = if std::ptr::eq(signal, no_signal()) { None } else { Some(&attend) };
     match team {
-        None => pool::run_chunks(chunks, &one),
-        Some(team) => team.run_chunks(chunks, &one),
+        None => pool::run_chunks_attending(chunks, &one, attend),
+        Some(team) => team.run_chunks_attending(chunks, &one, attend),
     }
     match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
         None => 0,
@@ -335,13 +393,16 @@ mod tests {
             assert_eq!(size(1 << 20, 1, 2, even), (1 << 20) / 8);
             // Long regions have more chunks.
             assert_eq!(size(1 << 20, 8, 2, even), (1 << 20) / 32);
-            assert_eq!(size(1 << 20, 1 << 20, 2, even), (1 << 20) / 64);
+            assert_eq!(size(1 << 20, 400, 2, even), (1 << 20) / 64);
             // Few dear iterations: one each.
             assert_eq!(size(8, 1_000_000, 4, even), 1);
             // Many cheap ones: no chunk under five microseconds.
             assert_eq!(size(30_000, 1, 64, even), 5056);
             assert_eq!(size(u64::MAX, u32::MAX, 2, even) % BLOCK, 0);
         }
+        // No chunk of a loop takes so long that somebody who wants to end the call would wait; blocks look by themselves.
+        assert!(size(1 << 30, 1 << 10, 2, true) << 10 <= 2 * LOOKS_AFTER);
+        assert_eq!([size(1 << 20, 1 << 20, 2, true), size(1 << 20, 1 << 20, 2, false)], [10, (1 << 20) / 64]);
         // What is hardly worth it is shared among workers that are awake.
         assert_eq!(
             [10_000, 7_000].map(|n| Items { n, cost: 1, even: true }.per_chunk(2, Sharing::WhereItPays, || true)),

@@ -273,6 +273,14 @@ impl<'c> Builder<'c> {
         })
     }
 
+    /// A load that is done each time, of what another thread may change. Loads around it may be moved past it.
+    pub(crate) fn load_again(&self, ty: Type, p: Value, align: u32) -> Value {
+        let v = self.load(ty, p, align);
+        // SAFETY: a load.
+        unsafe { LLVMSetVolatile(v.0, 1) };
+        v
+    }
+
     /// A store.
     pub(crate) fn store(&self, value: Value, p: Value, align: u32) -> Value {
         // SAFETY: `p` is a pointer.
@@ -330,6 +338,20 @@ impl<'c> Builder<'c> {
     pub(crate) fn call_convention(&self, call: Value, cc: u32) {
         // SAFETY: a call instruction.
         unsafe { LLVMSetInstructionCallConv(call.0, cc) }
+    }
+
+    /// Says of a call that it touches only memory that nothing else in the module can, and returns.
+    pub(crate) fn touches_nothing_here(&self, call: Value) {
+        // Two bits for each kind of memory, of which the second is the one meant: it may be read and written.
+        const INACCESSIBLE: u64 = 3 << 2;
+        for (name, number) in [("memory", INACCESSIBLE), ("nounwind", 0), ("willreturn", 0)] {
+            // SAFETY: a call instruction; the names are LLVM's own.
+            unsafe {
+                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                let attribute = LLVMCreateEnumAttribute(self.context.raw, kind, number);
+                LLVMAddCallSiteAttribute(call.0, u32::MAX, attribute);
+            }
+        }
     }
 
     /// Sets a string attribute on a call.

@@ -60,6 +60,12 @@ impl Context {
         Type(unsafe { LLVMIntTypeInContext(self.raw, bits) })
     }
 
+    /// The bits of an integer type.
+    pub(crate) fn bits(&self, ty: Type) -> u32 {
+        // SAFETY: an integer type of this context.
+        unsafe { LLVMGetIntTypeWidth(ty.0) }
+    }
+
     /// `half`, `float` or `double`.
     pub(crate) fn float(&self, bits: u32) -> Type {
         // SAFETY: the context is alive.

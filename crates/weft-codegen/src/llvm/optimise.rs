@@ -20,21 +20,22 @@ use crate::error::{CodegenError, Result};
 pub(crate) const NATIVE: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
 loop-mssa(licm),loop(indvars,loop-unroll-full),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg)";
 
-/// As [`NATIVE`], for functions with loops of the user's. What a loop's own test implies is taken out of it (indices inside,
+/// As [`NATIVE`], for functions with loops of the user's. Branches are put together before what is computed twice goes: what the
+/// condition of a `while` has loaded (`a[j] > v`) is there in its body. What a loop's own test implies is taken out of it (indices inside,
 /// counters that fit), then it is rotated: `while i < n: s += a[i]; i += 1` is vectorised as the loop over a range is. What both
 /// ways of a branch do is done once, so that little is left to jump for. A check of what a loop does not change is made before
 /// it (`simple-loop-unswitch`), what the turn before stored is not loaded (`loop-load-elim`: a quarter of the time of
 /// `a[i] = (a[i] + a[i - 1]) / 9`; before the vectoriser, which wants the same analysis of accesses), and short bodies that
 /// carry a sum are unrolled. At the end operands are put in order (`reassociate`): the value that is there last goes first, and
 /// is not copied (a tenth of the time of a checksum that goes bit by bit; nothing elsewhere, and no time of compilation).
-pub(crate) const NATIVE_LOOPS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
+pub(crate) const NATIVE_LOOPS: &str = "function(sroa,simplifycfg,early-cse<memssa>,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sink-common-insts>,loop(loop-rotate),\
 loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-load-elim,loop-vectorize,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg,reassociate)";
 
 /// As [`NATIVE_LOOPS`], where an inner loop sums floats, which keep their order and so are not vectorised: what is computed
 /// around each item then counts, and strength reduction makes it less (5 to 15% of the time, for a third of the compilation).
-pub(crate) const NATIVE_SUMS: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
+pub(crate) const NATIVE_SUMS: &str = "function(sroa,simplifycfg,early-cse<memssa>,instcombine<no-verify-fixpoint>,\
 constraint-elimination,correlated-propagation,simplifycfg<hoist-common-insts;sink-common-insts>,loop(loop-rotate),\
 loop-mssa(licm,simple-loop-unswitch),loop(indvars,loop-unroll-full),loop-load-elim,loop-vectorize,loop-unroll<O2>,\
 instcombine<no-verify-fixpoint>,simplifycfg,reassociate,loop(loop-reduce))";

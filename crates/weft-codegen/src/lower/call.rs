@@ -111,6 +111,7 @@ impl Lowering<'_, '_> {
             return Err(malformed(format!("@{function} takes or gives another number of values"), data.span));
         }
         self.check_depth(args[0])?;
+        self.poll(data.span)?;
         let given = self.b.call(ty, f, &args);
         self.b.call_convention(given, FAST);
         self.go_on_if_fine(self.b.field(given, 0), data.span)?;

@@ -4,6 +4,7 @@ use weft_ir::attr::{Const, Unit};
 use weft_ir::{DType, Op, OpData, OpId, RegionId, ValueId};
 
 use super::math::math_function;
+use super::poll::{Counted, Looks};
 use super::{Exit, Flow, Lowering, Target, malformed};
 use crate::error::Result;
 use crate::llvm::builder::{IntIs, Opcode};
@@ -34,7 +35,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let mut arms = vec![];
         for (block, &region) in [yes, no].into_iter().zip(&data.regions) {
             self.b.at_end(block);
-            if let Some(values) = self.region(region)? {
+            if let Some(mut values) = self.region(region)? {
+                // Where the condition is the result (`a and b`), it is known: LLVM sees where the next branch on it goes.
+                let known = self.b.int(self.b.context.int(1), u64::from(block == yes));
+                values.iter_mut().filter(|v| **v == condition).for_each(|v| *v = known);
                 arms.push((values, self.b.here()));
                 self.b.jump(join);
             }
@@ -124,33 +128,110 @@ impl<'m, 'c> Lowering<'m, 'c> {
 
     /// `scf.loop`.
     pub(crate) fn endless_loop(&mut self, data: &OpData) -> Result<Flow> {
+        if let Some(counted) = self.counted(data) {
+            return self.counting_loop(data, &counted);
+        }
         let (f, inits) = (self.b.function(), self.operands(data)?);
         let location = self.location();
-        let (top, leave) = (self.b.block(f, c"again"), self.b.block(f, c"leave"));
+        let (top, latch, leave) = (self.b.block(f, c"again"), self.b.block(f, c"latch"), self.b.block(f, c"leave"));
         let before = self.b.here();
         self.b.jump(top);
         self.b.at_end(top);
-        let carried: Vec<Value> = inits.iter().map(|&v| self.b.phi(self.b.type_of(v))).collect();
+        let types: Vec<Type> = inits.iter().map(|&v| self.b.type_of(v)).collect();
+        let carried: Vec<Value> = types.iter().map(|&ty| self.b.phi(ty)).collect();
         let region = data.regions[0];
         self.bind_all(&self.func.region(region).args.clone(), &carried);
-        self.exits.push(Exit { leave, left: vec![], again: Some(top), turned: vec![] });
+        self.exits.push(Exit { leave, left: vec![], again: Some(latch), turned: vec![] });
         let end = self.region(region)?;
-        let Exit { left, turned: mut edges, .. } = self.exits.pop().expect("pushed above");
+        let Exit { left, mut turned, .. } = self.exits.pop().expect("pushed above");
         if let Some(values) = end {
-            edges.push((values, self.b.here()));
+            turned.push((values, self.b.here()));
+            self.b.jump(latch);
+        }
+        self.b.at_end(latch);
+        let mut edges = vec![(inits, before)];
+        if turned.is_empty() {
+            self.b.unreachable();
+        } else {
+            let next = self.meet(&types, &turned)?;
+            self.poll(data.span)?;
+            edges.push((next, self.b.here()));
             let back = self.b.jump(top);
-            if location.is_some() && edges.len() == 1 {
+            if location.is_some() {
                 let hints = LoopHints { location, ..LoopHints::default() };
                 self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
             }
         }
-        edges.push((inits, before));
         for (i, &phi) in carried.iter().enumerate() {
-            let from: Option<Vec<_>> = edges.iter().map(|(v, b)| Some((*v.get(i)?, *b))).collect();
-            let from = from.ok_or_else(|| malformed("a loop goes on with too few values", data.span))?;
+            let from: Vec<_> = edges.iter().map(|(v, b)| (v[i], *b)).collect();
             self.b.incoming(phi, &from);
         }
         self.join(data, leave, left)
+    }
+
+    /// `scf.loop` that counts: an inner loop counts to the end of a strip, as a loop over a range does.
+    fn counting_loop(&mut self, data: &OpData, counted: &Counted) -> Result<Flow> {
+        let (f, inits) = (self.b.function(), self.operands(data)?);
+        let location = self.location();
+        let region = data.regions[0];
+        let (args, ops) = (self.func.region(region).args.clone(), self.func.region(region).ops.clone());
+        let (compare, branch) = (self.func.op(ops[counted.at]), self.func.op(ops[counted.at + 1]));
+        let bound = self.value(counted.bound)?;
+        let [strip, top, body, over, again, leave] =
+            [c"strip", c"turn", c"body", c"over", c"again", c"leave"].map(|name| self.b.block(f, name));
+        let before = self.b.here();
+        self.b.jump(strip);
+        self.b.at_end(strip);
+        let types: Vec<Type> = inits.iter().map(|&v| self.b.type_of(v)).collect();
+        let first: Vec<Value> = types.iter().map(|&ty| self.b.phi(ty)).collect();
+        let end = self.bound_of_strip(first[counted.counter], bound, counted.span);
+        self.b.jump(top);
+        self.b.at_end(top);
+        let carried: Vec<Value> = types.iter().map(|&ty| self.b.phi(ty)).collect();
+        self.bind_all(&args, &carried);
+        for &id in &ops[..counted.at] {
+            self.op(id)?;
+        }
+        let goes_on = self.b.icmp(counted.is, carried[counted.counter], end);
+        self.define(compare, 0, goes_on);
+        self.b.branch(goes_on, body, over);
+        self.b.at_end(over);
+        let left = self.func.op(self.func.region(branch.regions[1]).ops[0]);
+        let left = (self.operands(left)?, self.b.here());
+        let more = self.b.icmp(counted.is, carried[counted.counter], bound);
+        let more = self.b.branch(more, again, leave);
+        self.b.annotate(more, "prof", self.b.context.branch_weights(false));
+        self.b.at_end(again);
+        self.poll(data.span)?;
+        for ((&phi, &init), &v) in first.iter().zip(&inits).zip(&carried) {
+            self.b.incoming(phi, &[(init, before), (v, self.b.here())]);
+        }
+        self.b.jump(strip);
+        self.b.at_end(body);
+        let mut next = None;
+        for &id in &ops[counted.at + 2..] {
+            match self.op(id)? {
+                Flow::Next => {}
+                Flow::Yield(values) => next = Some(values),
+                Flow::Left => break,
+            }
+        }
+        let here = self.b.here();
+        if let Some(next) = &next {
+            let back = self.b.jump(top);
+            if location.is_some() {
+                let hints = LoopHints { location, ..LoopHints::default() };
+                self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
+            }
+            for ((&phi, &v), &next) in carried.iter().zip(&first).zip(next) {
+                self.b.incoming(phi, &[(v, strip), (next, here)]);
+            }
+        } else {
+            for (&phi, &v) in carried.iter().zip(&first) {
+                self.b.incoming(phi, &[(v, strip)]);
+            }
+        }
+        self.join(data, leave, vec![left])
     }
 
     /// `scf.for`: lo, hi, step, carried….
@@ -174,15 +255,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let hints = LoopHints { predicate, scalar, unrolled, rest_is_short, ..LoopHints::default() };
         let by_one = by == Some(1);
         let one = self.b.int(ty, 1);
+        let looks = self.looks(data);
         let results = if by_one {
-            self.any_loop(lo, hi, one, &inits, hints, true, |this, i, carried, _| {
+            self.any_loop(lo, hi, one, &inits, hints, true, looks, |this, i, carried, _| {
                 this.bind(args[0], i);
                 this.bind_all(&args[1..], carried);
                 this.region(region)
             })?
         } else {
             let count = self.trip_count(ty, lo, hi, step);
-            self.any_loop(self.b.zero(ty), count, one, &inits, hints, true, |this, k, carried, _| {
+            self.any_loop(self.b.zero(ty), count, one, &inits, hints, true, looks, |this, k, carried, _| {
                 let offset = this.b.op(Opcode::LLVMMul, k, step);
                 let i = this.b.op(Opcode::LLVMAdd, lo, offset);
                 this.bind(args[0], i);
@@ -221,8 +303,21 @@ impl<'m, 'c> Lowering<'m, 'c> {
         hints: LoopHints,
         body: impl FnOnce(&mut Self, Value, &[Value]) -> Result<Option<Vec<Value>>>,
     ) -> Result<Vec<Value>> {
+        self.looking_loop(lo, hi, inits, hints, Looks::Never, body)
+    }
+
+    /// As [`Lowering::counted_loop`], and can be ended.
+    pub(crate) fn looking_loop(
+        &mut self,
+        lo: Value,
+        hi: Value,
+        inits: &[Value],
+        hints: LoopHints,
+        looks: Looks,
+        body: impl FnOnce(&mut Self, Value, &[Value]) -> Result<Option<Vec<Value>>>,
+    ) -> Result<Vec<Value>> {
         let one = self.b.int(self.b.type_of(lo), 1);
-        self.strided_loop(lo, hi, one, inits, hints, |this, i, carried, _| body(this, i, carried))
+        self.any_loop(lo, hi, one, inits, hints, false, looks, |this, i, carried, _| body(this, i, carried))
     }
 
     /// As [`Lowering::counted_loop`], advancing by `step` > 0. `body` also gets the block that ends an iteration early,
@@ -236,10 +331,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
         hints: LoopHints,
         body: impl FnOnce(&mut Self, Value, &[Value], Block) -> Result<Option<Vec<Value>>>,
     ) -> Result<Vec<Value>> {
-        self.any_loop(lo, hi, step, inits, hints, false, body)
+        self.any_loop(lo, hi, step, inits, hints, false, Looks::Never, body)
     }
 
-    /// As [`Lowering::strided_loop`]; `breakable`: `break` and `continue` inside count it.
+    /// As [`Lowering::strided_loop`]; `breakable`: `break` and `continue` inside count it. Only loops with a step of 1 have strips.
     #[allow(clippy::too_many_arguments)]
     fn any_loop(
         &mut self,
@@ -249,15 +344,29 @@ impl<'m, 'c> Lowering<'m, 'c> {
         inits: &[Value],
         hints: LoopHints,
         breakable: bool,
+        looks: Looks,
         body: impl FnOnce(&mut Self, Value, &[Value], Block) -> Result<Option<Vec<Value>>>,
     ) -> Result<Vec<Value>> {
         let hints = LoopHints { location: self.location(), ..hints };
-        let f = self.b.function();
+        let (f, span) = (self.b.function(), self.span);
         let (top, latch, exit) = (self.b.block(f, c"loop"), self.b.block(f, c"latch"), self.b.block(f, c"exit"));
-        let guard = self.b.here();
-        self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, lo, hi), top, exit);
-        self.b.at_end(top);
         let types: Vec<Type> = inits.iter().map(|&v| self.b.type_of(v)).collect();
+        // A loop in strips stands in another one, whose turn is a strip.
+        let (before, whole) = (self.b.here(), (lo, hi, inits));
+        let (mut strip, mut over, mut firsts) = (before, exit, vec![]);
+        let (mut lo, mut hi) = (lo, hi);
+        if let Looks::Strips(turns) = looks {
+            (strip, over) = (self.b.block(f, c"strip"), self.b.block(f, c"over"));
+            self.b.jump(strip);
+            self.b.at_end(strip);
+            lo = self.b.phi(self.b.type_of(lo));
+            firsts = types.iter().map(|&ty| self.b.phi(ty)).collect();
+            hi = self.end_of_strip(lo, hi, turns);
+        }
+        let inits = if firsts.is_empty() { inits } else { &firsts };
+        let guard = self.b.here();
+        self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, lo, whole.1), top, exit);
+        self.b.at_end(top);
         let i = self.b.phi(self.b.type_of(lo));
         let carried: Vec<Value> = types.iter().map(|&ty| self.b.phi(ty)).collect();
         if breakable {
@@ -279,15 +388,36 @@ impl<'m, 'c> Lowering<'m, 'c> {
             [(values, _)] if values.len() >= inits.len() => values[..inits.len()].to_vec(),
             _ => self.meet(&types, &turned)?,
         };
+        if looks == Looks::Turns {
+            self.poll(span)?;
+        }
+        let latch = self.b.here();
         let following = self.b.add_nsw(i, step);
-        let back = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, following, hi), top, exit);
+        let back = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, following, hi), top, over);
         self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
         self.b.incoming(i, &[(lo, guard), (following, latch)]);
         for ((&phi, &init), &v) in carried.iter().zip(inits).zip(&next) {
             self.b.incoming(phi, &[(init, guard), (v, latch)]);
         }
+        left.push((inits.to_vec(), guard));
+        if let Looks::Strips(_) = looks {
+            self.b.at_end(over);
+            let again = self.b.block(f, c"again");
+            let more = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, hi, whole.1), again, exit);
+            self.b.annotate(more, "prof", self.b.context.branch_weights(false));
+            self.b.at_end(again);
+            self.poll(span)?;
+            let again = self.b.here();
+            self.b.jump(strip);
+            self.b.incoming(lo, &[(whole.0, before), (hi, again)]);
+            for ((&phi, &init), &v) in firsts.iter().zip(whole.2).zip(&next) {
+                self.b.incoming(phi, &[(init, before), (v, again)]);
+            }
+            left.push((next, over));
+        } else {
+            left.push((next, latch));
+        }
         self.b.at_end(exit);
-        left.extend([(inits.to_vec(), guard), (next, latch)]);
         self.meet(&types, &left)
     }
 

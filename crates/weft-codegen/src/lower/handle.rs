@@ -22,7 +22,9 @@ impl Lowering<'_, '_> {
         let f = self.b.function();
         let (handler, join) = (self.b.block(f, c"handler"), self.b.block(f, c"tried"));
         let outer = self.redirect(handler, data)?;
+        self.tries += 1;
         let through = self.region(data.regions[0])?.is_some();
+        self.tries -= 1;
         if through {
             self.b.jump(join);
         }
@@ -87,25 +89,31 @@ impl Lowering<'_, '_> {
             |class: ExcClass| classes.iter().any(|&n| ExcClass::ALL.get(n as usize).is_some_and(|&w| class.is_a(w)));
         let b = &self.b;
         let site = b.load(b.context.int(32), b.bytes_past(record, offset_of!(ExcRecord, site) as u64), 4);
+        let sites = (0u32..).zip(&self.unit.ir.sites).filter(|(_, s)| s.is_a(classes)).map(|(i, _)| i);
+        let found = self.is_among(site, sites);
+        let own = b.load(b.context.int(32), b.bytes_past(record, offset_of!(ExcRecord, args) as u64), 8);
+        let runtime = b.icmp(IntIs::LLVMIntEQ, site, b.i32(ExcRecord::RUNTIME));
+        let own = self.is_among(own, (0u32..).zip(ExcClass::ALL).filter(|&(_, &c)| fits(c)).map(|(i, _)| i));
+        let found = b.op(Opcode::LLVMOr, found, b.op(Opcode::LLVMAnd, runtime, own));
+        self.define(data, 0, found);
+        Ok(())
+    }
+
+    /// Whether a number is one of these, which come in ascending order: a comparison for each run of them.
+    fn is_among(&self, number: Value, numbers: impl Iterator<Item = u32>) -> Value {
+        let b = &self.b;
         let mut found = b.int(b.context.int(1), 0);
-        let mut sites = (0u32..).zip(&self.unit.ir.sites).filter(|(_, s)| s.is_a(classes)).map(|(i, _)| i).peekable();
-        while let Some(first) = sites.next() {
+        let mut numbers = numbers.peekable();
+        while let Some(first) = numbers.next() {
             let mut last = first;
-            while let Some(next) = sites.next_if_eq(&(last + 1)) {
+            while let Some(next) = numbers.next_if_eq(&(last + 1)) {
                 last = next;
             }
-            let past = b.op(Opcode::LLVMSub, site, b.i32(first));
+            let past = b.op(Opcode::LLVMSub, number, b.i32(first));
             let inside = b.icmp(IntIs::LLVMIntULE, past, b.i32(last - first));
             found = b.op(Opcode::LLVMOr, found, inside);
         }
-        let own = b.load(b.context.int(64), b.bytes_past(record, offset_of!(ExcRecord, args) as u64), 8);
-        let runtime = b.icmp(IntIs::LLVMIntEQ, site, b.i32(ExcRecord::RUNTIME));
-        for class in ExcRecord::RUNTIME_CLASSES.into_iter().filter(|&c| fits(c)) {
-            let this = b.icmp(IntIs::LLVMIntEQ, own, b.i64(class as u64));
-            found = b.op(Opcode::LLVMOr, found, b.op(Opcode::LLVMAnd, runtime, this));
-        }
-        self.define(data, 0, found);
-        Ok(())
+        found
     }
 
     /// `reraise`.

@@ -3,7 +3,7 @@
 //! Shared by all targets: [`types`], [`scalar`], [`complex`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`] (with
 //! [`speculate`] for branches without jumps). What
 //! differs is how a function begins, raises and leaves: [`host`] (with [`call`] for functions that call each other, [`handle`]
-//! for handlers and variables, and [`parallel`] for outlined loops) and [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
+//! for handlers and variables, [`parallel`] for outlined loops, and [`poll`] for where it can be ended) and [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
 //!
 //! Rules that hold here: no fast-math flag is ever set; a bool is `i1` as a value and a byte in memory; nothing is emitted
 //! that could be poison for an input NumPy defines.
@@ -21,6 +21,7 @@ pub(crate) mod math;
 pub(crate) mod memory;
 pub(crate) mod numpy;
 pub(crate) mod parallel;
+pub(crate) mod poll;
 mod routine;
 pub(crate) mod scalar;
 mod speculate;
@@ -158,6 +159,12 @@ pub(crate) struct Lowering<'m, 'c> {
     pub(crate) handled: Vec<Value>,
     /// The op being written.
     pub(crate) span: Span,
+    /// Whether what is written here may be left where it looks for signals.
+    pub(crate) ends: bool,
+    /// How many `scf.try` there are around.
+    pub(crate) tries: u32,
+    /// Where it looks, once it does.
+    pub(crate) signal: Option<Value>,
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
@@ -174,6 +181,9 @@ impl<'m, 'c> Lowering<'m, 'c> {
             exits: vec![],
             handled: vec![],
             span: Span::NONE,
+            ends: true,
+            tries: 0,
+            signal: None,
         }
     }
 

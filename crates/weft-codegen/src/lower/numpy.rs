@@ -284,6 +284,13 @@ impl Lowering<'_, '_> {
         self.b.call(ty, f, args)
     }
 
+    /// Calls an overloaded intrinsic of one integer type.
+    pub(crate) fn integer_intrinsic(&self, name: &str, ty: crate::llvm::Type, args: &[Value]) -> Value {
+        let of = self.b.context.function(ty, &vec![ty; args.len()]);
+        let f = self.unit.module.function(&format!("{name}.i{}", self.b.context.bits(ty)), of, Linkage::External);
+        self.b.call(of, f, args)
+    }
+
     /// Calls a device library's function on floats of one type.
     pub(crate) fn device_call(&self, name: &str, d: DType, args: &[Value], convention: u32) -> Value {
         let of = self.b.context.float(types::bits(d));

@@ -12,6 +12,7 @@ use weft_ir::attr::Unit;
 use weft_ir::{Op, OpData, RegionId, Type as IrType, ValueId};
 
 use super::host::{align_frame, set_attributes};
+use super::poll::Looks;
 use super::{Frame, Lowering, Target, malformed, types};
 use crate::abi::{CallCtx, RuntimeTable};
 use crate::error::Result;
@@ -54,7 +55,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let values: Vec<Value> = sizes.iter().map(|&v| self.value(v)).collect::<Result<_>>()?;
         let few = self.constant_items(sizes).is_some_and(|n| n <= FEW);
         if few || !matches!(self.frame, Frame::Entry { .. }) {
-            return self.loop_nest(region, &values, &mut vec![]);
+            return self.loop_nest(region, &values, few, &mut vec![]);
         }
         let (chunk, env) = self.chunk(data, sizes)?;
         let in_order = in_order.first().map(|&v| self.value(v)).transpose()?;
@@ -68,7 +69,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// The items of a `par.for`, if that is known.
-    fn constant_items(&self, sizes: &[ValueId]) -> Option<i128> {
+    pub(crate) fn constant_items(&self, sizes: &[ValueId]) -> Option<i128> {
         sizes.iter().try_fold(1_i128, |n, &size| n.checked_mul(self.constant_operand(size)?))
     }
 
@@ -192,6 +193,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let frame = Frame::Chunk { ctx, fail, iteration: b.i64(0) };
         let mut this = Lowering::new(unit, self.func, b, frame);
         this.span = data.span;
+        // Nobody hears of a piece of a product that was left.
+        this.ends = data.op != Op::MemProduct;
         known.iter().for_each(|&(id, v)| this.bind(id, v));
         let mut at = 0;
         for &id in captured {
@@ -360,7 +363,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
 
     /// The blocks of a chunk, one after the other. Which of two exceptions comes first is decided by the outermost ones.
     fn blocks(&mut self, region: RegionId, lo: Value, hi: Value, outermost: bool) -> Result<()> {
-        self.counted_loop(lo, hi, &[], LoopHints::default(), |this, block, _| {
+        let looks = self.looks_in(region, false);
+        self.looking_loop(lo, hi, &[], LoopHints::default(), looks, |this, block, _| {
             if let (Frame::Chunk { ctx, fail, .. }, true) = (&this.frame, outermost) {
                 this.frame = Frame::Chunk { ctx: *ctx, fail: *fail, iteration: block };
             }
@@ -381,8 +385,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.region(region).map(drop)
     }
 
-    /// Plain loops, for a `par.for` that runs inside another one or in a work-item.
-    fn loop_nest(&mut self, region: RegionId, sizes: &[Value], indices: &mut Vec<Value>) -> Result<()> {
+    /// Plain loops, for a `par.for` that runs inside another one or in a work-item, or has `few` items.
+    fn loop_nest(&mut self, region: RegionId, sizes: &[Value], few: bool, indices: &mut Vec<Value>) -> Result<()> {
         let n = sizes[indices.len()];
         let innermost = indices.len() + 1 == sizes.len();
         let zero = self.b.zero(self.b.type_of(n));
@@ -392,14 +396,15 @@ impl<'m, 'c> Lowering<'m, 'c> {
             hints = self.parallel_hints(region, group);
             self.groups.push(group);
         }
-        self.counted_loop(zero, n, &[], hints, |this, i, _| {
+        let looks = if few { Looks::Never } else { self.looks_in(region, innermost) };
+        self.looking_loop(zero, n, &[], hints, looks, |this, i, _| {
             indices.push(i);
             let reached = if innermost {
                 let args = this.func.region(region).args.clone();
                 this.bind_all(&args, indices);
                 this.region(region)?.is_some()
             } else {
-                this.loop_nest(region, sizes, indices)?;
+                this.loop_nest(region, sizes, few, indices)?;
                 true
             };
             indices.pop();

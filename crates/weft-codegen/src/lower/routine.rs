@@ -32,6 +32,12 @@ impl Lowering<'_, '_> {
         self.go_on_if_fine(status, data.span)
     }
 
+    /// Calls a routine that gives its work to threads, and so can be ended.
+    fn threaded(&mut self, data: &OpData, name: &str, args: &[Value]) -> Result<()> {
+        self.routine(data, name, self.b.context.void(), args)?;
+        self.leave_if_stopped(data.span)
+    }
+
     /// A call of something written in Rust, in host code.
     pub(crate) fn helper(&self, name: &str, returns: Type, args: &[Value]) -> Value {
         let types: Vec<Type> = args.iter().map(|&v| self.b.type_of(v)).collect();
@@ -60,7 +66,7 @@ impl Lowering<'_, '_> {
         let words = self.words(&self.operands(data)?);
         let args =
             [self.context(data.span)?, self.b.i64(crate::reduce::fold_number(fold)), self.b.i64(d as u64), words];
-        self.routine(data, "weft_scan", self.b.context.void(), &args).map(drop)
+        self.threaded(data, "weft_scan", &args)
     }
 
     /// `mem.copy`.
@@ -69,7 +75,7 @@ impl Lowering<'_, '_> {
         let words = self.words(&self.operands(data)?);
         let ctx = self.context(data.span).unwrap_or_else(|_| self.b.zero(self.b.context.ptr(0)));
         let args = [ctx, self.b.i64(d.size() as u64), self.b.i64(rank.into()), words];
-        self.routine(data, "weft_copy", self.b.context.void(), &args).map(drop)
+        self.threaded(data, "weft_copy", &args)
     }
 
     /// `mem.count`.
@@ -99,7 +105,8 @@ impl Lowering<'_, '_> {
         words.extend([chunk, env]);
         let words = self.words(&words);
         let args = [self.context(data.span)?, self.b.i64(d as u64), words];
-        self.routine_try(data, "weft_matmul", &args)
+        self.routine_try(data, "weft_matmul", &args)?;
+        self.leave_if_stopped(data.span)
     }
 
     /// `mem.both_sides`.
@@ -107,7 +114,8 @@ impl Lowering<'_, '_> {
         let d = self.elements_of(data)?;
         let words = self.operands(data)?;
         let args = [self.context(data.span)?, self.b.i64(d as u64), self.words(&words)];
-        self.routine_try(data, "weft_both_sides", &args)
+        self.routine_try(data, "weft_both_sides", &args)?;
+        self.leave_if_stopped(data.span)
     }
 
     /// `mem.dot`.
@@ -120,7 +128,7 @@ impl Lowering<'_, '_> {
         let mut args = vec![self.context(data.span)?];
         args.extend(self.operands(data)?);
         args.push(to);
-        self.routine(data, &crate::helpers::dot_name(d), self.b.context.void(), &args)?;
+        self.threaded(data, &crate::helpers::dot_name(d), &args)?;
         let v = types::load_element(&self.b, d, to, d.size() as u32, &mut |_| {});
         self.define(data, 0, v);
         Ok(())
@@ -149,6 +157,7 @@ impl Lowering<'_, '_> {
         self.routine_try(data, name, &args)?;
         let outcome = self.b.load(self.b.context.int(64), outcome, 8);
         self.define(data, 0, outcome);
+        self.leave_if_stopped(data.span)?;
         Ok(())
     }
 }

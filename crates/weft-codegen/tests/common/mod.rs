@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, no_signal};
 use weft_codegen::{LoadedCode, compile_host, load};
 use weft_ir::Module;
 
@@ -126,6 +126,10 @@ unsafe extern "C" fn exhausted(_: *mut CallCtx, _: u64) -> u32 {
     1
 }
 
+unsafe extern "C" fn never(_: *mut CallCtx) -> u32 {
+    0
+}
+
 static TABLE: RuntimeTable = RuntimeTable {
     version: RuntimeTable::VERSION,
     alloc,
@@ -142,6 +146,7 @@ static TABLE: RuntimeTable = RuntimeTable {
     print: no_print,
     zero,
     exhausted,
+    poll: never,
 };
 
 /// The text of a module, read.
@@ -181,7 +186,15 @@ impl Code {
     pub fn call(&self, args: &[u64]) -> Outcome {
         let mut results = vec![u64::MAX; 8];
         let call = (&raw const self.log).cast_mut().cast::<c_void>();
-        let mut ctx = CallCtx { rt: &TABLE, call, exc: ExcRecord::default(), stack_limit: 0, alone: 0 };
+        let mut ctx = CallCtx {
+            rt: &TABLE,
+            call,
+            exc: ExcRecord::default(),
+            stack_limit: 0,
+            alone: 0,
+            signal: no_signal(),
+            stopped: 0,
+        };
         // SAFETY: the tests pass what their functions take.
         let status = unsafe { self.loaded.entry().unwrap()(&mut ctx, args.as_ptr(), results.as_mut_ptr()) };
         Outcome { status, results, exc: ctx.exc }

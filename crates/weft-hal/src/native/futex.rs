@@ -3,18 +3,23 @@
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 /// Sleeps until the word is woken, unless it no longer holds `expected`. May return early for no reason.
 pub(crate) fn wait(word: &AtomicU32, expected: u32) {
-    // SAFETY: the word is valid for the call; no timeout is given.
+    sleep(word, expected, ptr::null());
+}
+
+/// As [`wait`], for so long at most.
+pub(crate) fn wait_for(word: &AtomicU32, expected: u32, most: Duration) {
+    let most = libc::timespec { tv_sec: most.as_secs() as libc::time_t, tv_nsec: most.subsec_nanos().into() };
+    sleep(word, expected, &most);
+}
+
+fn sleep(word: &AtomicU32, expected: u32, most: *const libc::timespec) {
+    // SAFETY: the word is valid for the call, and so is the time, if there is one.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            ptr::null::<libc::timespec>(),
-        );
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, expected, most);
     }
 }
 

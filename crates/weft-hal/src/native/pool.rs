@@ -96,11 +96,17 @@ pub fn set_num_threads(n: usize) {
 /// Runs `f(0)` to `f(chunks - 1)`, each once, in any order, on the caller and the workers, and returns when all are
 /// done. Inside a chunk it runs everything on the calling thread. Panics in `f` are raised again here.
 pub fn run_chunks(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
+    run_chunks_attending(chunks, f, None);
+}
+
+/// [`run_chunks`], with something that the caller does every few milliseconds while it has no chunk of its own any more. It
+/// must not unwind.
+pub fn run_chunks_attending(chunks: usize, f: &(dyn Fn(usize) + Sync), attend: Option<&dyn Fn()>) {
     let threads = num_threads().min(chunks);
     if threads > 1 && !IN_REGION.get() {
         let pool = Pool::current(&CURRENT, "weft", &[]);
         if let Some(slot) = pool.slots.iter().find(|slot| slot.claim()) {
-            return pool.run(slot, threads - 1, chunks, f);
+            return pool.run(slot, threads - 1, chunks, f, attend);
         }
     }
     (0..chunks).for_each(f);
@@ -134,6 +140,11 @@ impl Team {
 
     /// [`run_chunks`] on the team's cores.
     pub fn run_chunks(&self, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
+        self.run_chunks_attending(chunks, f, None);
+    }
+
+    /// [`run_chunks_attending`] on the team's cores.
+    pub fn run_chunks_attending(&self, chunks: usize, f: &(dyn Fn(usize) + Sync), attend: Option<&dyn Fn()>) {
         if IN_REGION.get() {
             return (0..chunks).for_each(f);
         }
@@ -142,7 +153,7 @@ impl Team {
         if threads > 1 {
             let pool = Pool::current(&self.current, &self.name, &self.cores);
             if let Some(slot) = pool.slots.iter().find(|slot| slot.claim()) {
-                return pool.run(slot, threads - 1, chunks, f);
+                return pool.run(slot, threads - 1, chunks, f, attend);
             }
         }
         (0..chunks).for_each(f);
@@ -221,7 +232,14 @@ impl Pool {
     }
 
     /// Runs a region in a slot that the caller has claimed.
-    fn run(&'static self, slot: &'static Slot, helpers: usize, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
+    fn run(
+        &'static self,
+        slot: &'static Slot,
+        helpers: usize,
+        chunks: usize,
+        f: &(dyn Fn(usize) + Sync),
+        attend: Option<&dyn Fn()>,
+    ) {
         if self.workers.load(Ordering::Relaxed) < helpers {
             self.start_workers(helpers);
         }
@@ -237,7 +255,7 @@ impl Pool {
         IN_REGION.set(true);
         slot.work(0);
         IN_REGION.set(false);
-        if let Some(panic) = slot.finish() {
+        if let Some(panic) = slot.finish(attend) {
             resume_unwind(panic);
         }
     }

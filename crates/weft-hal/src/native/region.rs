@@ -19,6 +19,7 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::futex;
 use super::pool::spin_until;
@@ -34,6 +35,9 @@ const ACTIVE: u32 = 1 << 25;
 const SLEEPING: u32 = 1 << 26;
 
 type Panic = Box<dyn Any + Send>;
+
+/// How often a caller that waits for the last chunks looks after other things.
+const ATTENDS: Duration = Duration::from_millis(10);
 
 /// Most ranges that chunks are cut into.
 const RANGES: usize = 32;
@@ -139,14 +143,21 @@ impl Slot {
         worked
     }
 
-    /// Waits for the workers inside, frees the slot, and returns what a chunk threw. For the claiming thread.
-    pub(super) fn finish(&self) -> Option<Panic> {
+    /// Waits for the workers inside, frees the slot, and returns what a chunk threw. For the claiming thread, which runs `attend`
+    /// now and then meanwhile; that must not unwind.
+    pub(super) fn finish(&self, attend: Option<&dyn Fn()>) -> Option<Panic> {
         self.state.fetch_and(!ACTIVE, Ordering::Relaxed);
         let empty = || self.state.load(Ordering::Acquire) & INSIDE == 0;
         if !empty() && !spin_until(empty) {
             let mut state = self.state.fetch_or(SLEEPING, Ordering::Acquire) | SLEEPING;
             while state & INSIDE != 0 {
-                futex::wait(&self.state, state);
+                match attend {
+                    None => futex::wait(&self.state, state),
+                    Some(attend) => {
+                        futex::wait_for(&self.state, state, ATTENDS);
+                        attend();
+                    }
+                }
                 state = self.state.load(Ordering::Acquire);
             }
         }

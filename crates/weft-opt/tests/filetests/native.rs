@@ -6,7 +6,7 @@
 
 use crate::backends::Backend;
 use std::cell::RefCell;
-use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, VIEW_BITS};
+use weft_codegen::abi::{CallCtx, Chunk, ExcRecord, ListHeader, RuntimeTable, VIEW_BITS, no_signal};
 use weft_codegen::{compile_host, load};
 use weft_interp::{Failure, Memory, Pointer, Scalar, Value};
 use weft_ir::{Module, Op, Stage, Type};
@@ -61,12 +61,21 @@ impl Backend for Native {
             print,
             zero,
             exhausted,
+            poll: never,
         };
         let call_state = (&raw const heap).cast_mut().cast();
         let here = 0u8;
         // Half a megabyte of stack for functions that call themselves.
         let stack_limit = (&raw const here as u64).saturating_sub(1 << 19);
-        let mut ctx = CallCtx { rt: &table, call: call_state, exc: ExcRecord::default(), stack_limit, alone: 0 };
+        let mut ctx = CallCtx {
+            rt: &table,
+            call: call_state,
+            exc: ExcRecord::default(),
+            stack_limit,
+            alone: 0,
+            signal: no_signal(),
+            stopped: 0,
+        };
         // SAFETY: the entry was compiled for these slots; the context, the table and the heap outlive the call.
         let status = unsafe { entry(&mut ctx, slots.as_ptr(), results.as_mut_ptr()) };
         let heap = heap.into_inner();
@@ -249,6 +258,10 @@ unsafe fn heap_of<'a>(ctx: *mut CallCtx) -> &'a RefCell<Heap> {
     unsafe { &*(*ctx).call.cast::<RefCell<Heap>>() }
 }
 
+unsafe extern "C" fn never(_: *mut CallCtx) -> u32 {
+    0
+}
+
 unsafe extern "C" fn alloc(ctx: *mut CallCtx, _place: u32, bytes: u64, out: *mut [u64; 2]) -> u32 {
     // SAFETY: compiled code passes its context and room for two words.
     let (heap, out) = unsafe { (&mut *heap_of(ctx).borrow_mut(), &mut *out) };
@@ -313,7 +326,15 @@ unsafe extern "C" fn par_for(ctx: *mut CallCtx, body: Chunk, env: *const u64, n:
     for (lo, hi) in chunks.collect::<Vec<_>>().into_iter().rev() {
         // SAFETY: compiled code passes its context, and a body for this environment.
         let mut own = unsafe {
-            CallCtx { rt: (*ctx).rt, call: (*ctx).call, exc: ExcRecord::default(), stack_limit: 0, alone: 0 }
+            CallCtx {
+                rt: (*ctx).rt,
+                call: (*ctx).call,
+                exc: ExcRecord::default(),
+                stack_limit: 0,
+                alone: 0,
+                signal: no_signal(),
+                stopped: 0,
+            }
         };
         if unsafe { body(&mut own, env, lo, hi) } != 0 && failed.is_none_or(|f| own.exc.iteration < f.iteration) {
             failed = Some(own.exc);
