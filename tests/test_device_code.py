@@ -139,6 +139,19 @@ def test_kernels_with_branches_and_loops():
     check(collatz)
 
 
+# spec: K5, N5
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f4", "f8"])
+def test_folds_scans_and_products(dtype):
+    x = np.ones((5, 7), dtype)
+    whole = ["x.sum()", "x.min()", "x.argmax()", "(x > 0).all()"]
+    along = [f"x.{name}(axis={axis})" for name in ["prod", "max", "argmin", "any"] for axis in [0, 1]]
+    f = jitted(whole + along + ["np.cumsum(x)", "x @ x.T"], "x")
+    with weft.device_context("opencl"):
+        f(x)
+        f(x[:, ::2])
+    check(f)
+
+
 # spec: K5
 def test_every_module_of_a_process_is_valid():
     """LLVM keeps block ids in a static between modules (llvm/llvm-project#160613); ours start clean."""

@@ -19,7 +19,7 @@ func @{name}(%a: mem<f32, host>, %b: mem<f32, host>, %n: i64) -> mem<f32, host>,
   return(%o, %oo, %n)
 }}
 kernel @{name}.k(%n: i64, %a: mem<f32, global>, %b: mem<f32, global>, %o: mem<f32, global>) {{
-  simt.items(%n) {{ ^(%i: i64):
+  par.for(%n) <{{cost=1}}> {{ ^(%i: i64):
     %x = mem.load(%a, %i) <{{unit=\"element\"}}> : f32
     %y = mem.load(%b, %i) <{{unit=\"element\"}}> : f32
     {body}

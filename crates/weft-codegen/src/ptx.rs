@@ -24,7 +24,14 @@ pub(crate) fn libdevice_name(f: MathFn, bits: u32) -> String {
     format!("__nv_{}", c_name(f, bits))
 }
 
-/// The global id or size along x, y or z, as i64.
+/// A barrier for the work-group, behind which its items see each other's writes to any memory.
+pub(crate) fn barrier(module: &Module, b: &Builder) {
+    let ty = b.context.function(b.context.void(), &[b.context.int(32)]);
+    let f = module.function("llvm.nvvm.barrier.cta.sync.aligned.all", ty, Linkage::External);
+    b.call(ty, f, &[b.i32(0)]);
+}
+
+/// What a work-item asks about itself along x, y or z, as i64.
 pub(crate) fn query(module: &Module, b: &Builder, what: Query, dim: usize) -> Value {
     let axis = ["x", "y", "z"][dim];
     let read = |register: &str| {
@@ -34,6 +41,8 @@ pub(crate) fn query(module: &Module, b: &Builder, what: Query, dim: usize) -> Va
     };
     let block = read("ntid");
     match what {
+        Query::GroupId => read("ctaid"),
+        Query::GroupCount => read("nctaid"),
         Query::LocalId => read("tid"),
         Query::LocalSize => block,
         Query::GlobalSize => b.op(Opcode::LLVMMul, read("nctaid"), block),

@@ -68,7 +68,7 @@ fn elementwise(t: &str, body: &str) -> String {
         "weft 1 stage loops
 func @f() {{ return() }}
 kernel @f.k0(%n: i32, %w: {t}, %a: mem<{t}, global>, %b: mem<{t}, global>, %o: mem<{t}, global>) {{
-  simt.items(%n) {{ ^(%i: i32):
+  par.for(%n) <{{cost=1}}> {{ ^(%i: i32):
     %x = mem.load(%a, %i) <{{unit=\"element\"}}> : {t}
     %y = mem.load(%b, %i) <{{unit=\"element\"}}> : {t}
     {body}
@@ -105,7 +105,7 @@ fn items(t: &str, result: &str, body: &str) -> String {
 site 0 = OverflowError \"too large\"
 func @f() {{ return() }}
 kernel @f.k0(%a: mem<{t}, global>, %o: mem<{result}, global>, %n: i64) {{
-  simt.items(%n) {{ ^(%i: i64):
+  par.for(%n) <{{cost=1}}> {{ ^(%i: i64):
     %x = mem.load(%a, %i) <{{unit=\"element\"}}> : {t}
     {body}
     yield()
@@ -168,7 +168,7 @@ fn loads_come_before_the_arithmetic_that_does_not_wait_for_them() {
     let text = "weft 1 stage loops
 func @f() { return() }
 kernel @f.k0(%a: mem<f64, global>, %b: mem<f64, global>, %o: mem<f64, global>, %n: i64) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %x = mem.load(%a, %i) <{unit=\"element\"}> : f64
     %q = math.sqrt(%x) : f64
     %y = mem.load(%b, %i) <{unit=\"element\"}> : f64
@@ -226,7 +226,7 @@ fn numpys_division_and_casts_compile_everywhere() {
 const MANY_DIMENSIONS: &str = r#"weft 1 stage loops
 func @f() { return() }
 kernel @f.k0(%a: i64, %b: i64, %c: i64, %d: i64, %flag: bool, %o: mem<bool, global>) {
-  simt.items(%a, %b, %c, %d) { ^(%i: i64, %j: i64, %k: i64, %l: i64):
+  par.for(%a, %b, %c, %d) <{cost=1}> { ^(%i: i64, %j: i64, %k: i64, %l: i64):
     %t = arith.mul(%i, %b) : i64
     %u = arith.add(%t, %j) : i64
     %v = arith.mul(%u, %c) : i64
@@ -246,7 +246,7 @@ site 1 = IndexError "index {i} is out of bounds for size {i}"
 site 2 = OverflowError "too large"
 func @f() { return() }
 kernel @f.k0(%n: i64, %m: i64, %p: mem<i64, global>, %o: mem<f32, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %j = mem.load(%p, %i) <{unit="element"}> : i64
     %j2 = arith.checked(%j, %j) <{op="+", site=2}> : i64
     %j3 = arith.checked(%j2, %i) <{op="*", site=2}> : i64
@@ -312,7 +312,7 @@ func @f(%n: i64, %x: mem<f64, global>, %y: mem<f64, global>) {
   return()
 }
 kernel @f.k0(%n: i64, %x: mem<f64, global>, %y: mem<f64, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %v = mem.load(%x, %i) <{unit=\"element\"}> : f64
     %s = math.sin(%v) : f64
     mem.store(%s, %y, %i) <{unit=\"element\"}>
@@ -325,4 +325,50 @@ kernel @f.k0(%n: i64, %x: mem<f64, global>, %y: mem<f64, global>) {
     let first = one();
     let again = || (0..40).for_each(|k| assert!(one() == first, "emission {k} differs"));
     std::thread::scope(|s| (0..3).for_each(|_| drop(s.spawn(again))));
+}
+
+#[test]
+fn groups_share_memory_and_their_items_wait_for_each_other() {
+    let text = "weft 1 stage loops
+site 0 = OverflowError \"too large\"
+func @f() { return() }
+kernel @f.k0(%x: mem<i64, global>, %y: mem<i64, global>, %n: i64, %m: i64) {
+  par.for(%n, %m) <{cost=1, level=\"grid of 64\"}> { ^(%g: i64, %h: i64):
+    %shared = mem.local() <{bytes=512}> : mem<i64, local>
+    %all = arith.const() <{value=64}> : i64
+    %half = arith.const() <{value=32}> : i64
+    %row = arith.mul(%g, %m) : i64
+    %at = arith.add(%row, %h) : i64
+    par.for(%all) <{cost=1, level=\"group\"}> { ^(%i: i64):
+      %own = mem.stack() <{bytes=16}> : mem<i64, private>
+      %e = mem.load(%x, %i) <{unit=\"element\"}> : i64
+      %r = arith.checked(%e, %e) <{op=\"*\", site=0}> : i64
+      mem.store(%r, %own, %g) <{unit=\"element\"}>
+      simt.barrier() <{fence=\"all\"}>
+      %o = mem.load(%own, %h) <{unit=\"element\"}> : i64
+      mem.store(%o, %shared, %i) <{unit=\"element\"}>
+      yield()
+    }
+    par.for(%half) <{cost=1, level=\"group\"}> { ^(%i: i64):
+      %j = arith.add(%i, %half) : i64
+      %a = mem.load(%shared, %i) <{unit=\"element\"}> : i64
+      %b = mem.load(%shared, %j) <{unit=\"element\"}> : i64
+      %s = arith.add(%a, %b) : i64
+      mem.store(%s, %y, %at) <{unit=\"element\"}>
+      yield()
+    }
+    yield()
+  }
+  return()
+}
+";
+    assert_eq!(infos(&module(text), &sm_90())[0].group, 64);
+    let ptx = ptx_of("groups", text);
+    for part in [".shared .align 16", ".reqntid 64", "bar.sync", "ld.shared", "st.shared"] {
+        assert!(ptx.contains(part), "{part}\n{ptx}");
+    }
+    let listing = spirv_of("groups", text);
+    for part in ["OpControlBarrier", "OpVariable %", "Workgroup"] {
+        assert!(listing.contains(part), "{part}\n{listing}");
+    }
 }

@@ -215,7 +215,7 @@ func @f(%a: f64, %flag: bool, %x: mem<f32, host>, %xo: owner, %n: i64, %s: i64) 
   return()
 }
 kernel @f.k0(%n: i32, %flag: bool, %w: f32, %x: mem<f32, global>) {
-  simt.items(%n) { ^(%i: i32):
+  par.for(%n) <{cost=1}> { ^(%i: i32):
     scf.if(%flag) { mem.store(%w, %x, %i) <{unit="element"}> yield() } { yield() }
     yield()
   }
@@ -223,7 +223,7 @@ kernel @f.k0(%n: i32, %flag: bool, %w: f32, %x: mem<f32, global>) {
 }
 kernel @f.k1(%x: mem<f32, global>) {
   %n = arith.const() <{value=4}> : i64
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     raise(%i) <{site=0}>
   }
   return()

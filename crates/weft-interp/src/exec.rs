@@ -7,7 +7,7 @@ use crate::value::{Failure, Pointer, Value};
 use crate::watch::{Met, Now, Race};
 use std::cell::RefCell;
 use std::rc::Rc;
-use weft_ir::attr::{Access, Unit};
+use weft_ir::attr::{Access, Level, Unit};
 use weft_ir::{DType, Dim, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
 
 /// Runs the entry. Arrays among the arguments are exploded for a module at stage `loops`, whose results come back
@@ -321,14 +321,18 @@ impl<'m> Frame<'m> {
                 Flow::Yield(values) => values,
                 _ => return Err(Failure::fault("an env.region is left from inside")),
             },
-            Op::ParFor { .. } | Op::SimtItems => {
+            Op::ParFor { level, .. } => {
                 let sizes = &data.operands[..self.f.region(data.regions[0]).args.len()];
                 let sizes = self.operands(sizes)?.iter().map(Value::int).collect::<Done<Vec<i64>>>()?;
                 let ty = self.f.ty(data.operands[0]).scalar_dtype().unwrap_or(DType::I64);
-                for index in indices(&sizes) {
-                    let index = index.into_iter().map(|i| Value::Scalar(Scalar::Int(ty, i.into()))).collect();
+                let all = indices(&sizes).map(|index| {
+                    let index = index.into_iter().map(|i| Value::Scalar(Scalar::Int(ty, i.into())));
+                    index.collect::<Vec<Value>>()
+                });
+                match level {
+                    Level::Group => self.group(data.regions[0], all.collect())?,
                     // A return ends this work-item only.
-                    self.region(data.regions[0], index)?;
+                    _ => all.into_iter().try_for_each(|index| self.region(data.regions[0], index).map(drop))?,
                 }
                 vec![]
             }
@@ -389,6 +393,31 @@ impl<'m> Frame<'m> {
             self.set(v, value);
         }
         Ok(None)
+    }
+
+    /// The items of a group: all of them up to a barrier, before one goes on.
+    fn group(&mut self, region: RegionId, items: Vec<Vec<Value>>) -> Done {
+        let data = self.f.region(region);
+        let is_barrier = |op: &OpId| matches!(self.f.op(*op).op, Op::SimtBarrier { .. });
+        if !data.ops.iter().any(is_barrier) {
+            return items.into_iter().try_for_each(|item| self.region(region, item).map(drop));
+        }
+        let outer = self.values.clone();
+        let mut own: Vec<Vec<Option<Value>>> = vec![];
+        for item in items {
+            data.args.iter().zip(item).for_each(|(&v, arg)| self.set(v, arg));
+            own.push(std::mem::replace(&mut self.values, outer.clone()));
+        }
+        for part in data.ops.split(is_barrier) {
+            for values in &mut own {
+                std::mem::swap(&mut self.values, values);
+                for &op in part {
+                    self.op(op)?;
+                }
+                std::mem::swap(&mut self.values, values);
+            }
+        }
+        Ok(())
     }
 
     fn counted_loop(&mut self, id: OpId) -> Done<Flow> {
@@ -642,8 +671,9 @@ impl<'m> Frame<'m> {
                 let p = pointer(0)?;
                 vec![Value::Scalar(Scalar::i64(p.memory.address() + p.offset))]
             }
-            Op::MemStack { bytes } => {
-                let memory = Memory::borrowed(vec![0; *bytes as usize]);
+            Op::MemStack { bytes } | Op::MemLocal { bytes } => {
+                // Nobody counts on what is in it.
+                let memory = Memory::borrowed(vec![0xa5; *bytes as usize]);
                 let Type::Mem(dtype, _) = *self.f.ty(data.results[0]) else {
                     return Err(Failure::fault("memory of nothing"));
                 };

@@ -10,6 +10,10 @@ pub trait Attr: Sized {
     fn print(&self, out: &mut String);
     /// Reads the text form back.
     fn read(r: &mut Reader<'_>) -> Result<Self, ReadError>;
+    /// What is meant where the text says nothing: such a value is not printed.
+    fn implied() -> Option<Self> {
+        None
+    }
 }
 
 /// A compile-time constant. Python ints beyond 128 bits are refused by the front end. Floats are equal by their bits: 0.0 is not
@@ -254,6 +258,46 @@ impl Rmw {
     pub fn fits(self, dtype: DType) -> bool {
         let bits = matches!(self, Rmw::And | Rmw::Or | Rmw::Xor);
         dtype.is_int() || !bits && matches!(dtype, DType::F32 | DType::F64)
+    }
+}
+
+attr_enum! {
+    /// The memory whose writes a barrier shows to the whole group.
+    Fence { Local = "local", Global = "global", All = "all" }
+}
+
+/// What the iterations of a `par.for` are to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Independent items, which whoever runs them groups as it likes.
+    Item,
+    /// Groups, each with so many items.
+    Grid(u32),
+    /// The items of one group.
+    Group,
+}
+
+impl Attr for Level {
+    fn print(&self, out: &mut String) {
+        let _ = match self {
+            Level::Item => write!(out, "\"item\""),
+            Level::Grid(items) => write!(out, "\"grid of {items}\""),
+            Level::Group => write!(out, "\"group\""),
+        };
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Level, ReadError> {
+        let text = r.string()?;
+        let level = match &*text {
+            "item" => Some(Level::Item),
+            "group" => Some(Level::Group),
+            text => text.strip_prefix("grid of ").and_then(|n| n.parse().ok()).map(Level::Grid),
+        };
+        level.ok_or_else(|| r.error("a level"))
+    }
+
+    fn implied() -> Option<Level> {
+        Some(Level::Item)
     }
 }
 

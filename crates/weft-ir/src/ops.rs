@@ -4,7 +4,7 @@
 //! verifier checks and the reference page (`weft-opt --ops`): they cannot drift. The enum holds
 //! attributes only; operands, results and regions are uniform lists in [`crate::func::OpData`].
 
-use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fold, Rmw, UnaryOp, Unit};
+use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fence, Fold, Level, Rmw, UnaryOp, Unit};
 use crate::math::MathFn;
 use crate::read::{ReadError, Reader};
 use crate::types::{Dim, Place};
@@ -191,9 +191,11 @@ macro_rules! ops {
                 #[allow(unused_variables, unreachable_patterns)]
                 match self { Op::Math { .. } => {} $(Op::$variant { $($($attr),*)? } => {
                     $($(
-                        if !out.ends_with("<{") { out.push_str(", "); }
-                        out.push_str(concat!(stringify!($attr), "="));
-                        Attr::print($attr, out);
+                        if <$ty>::implied().as_ref() != Some($attr) {
+                            if !out.ends_with("<{") { out.push_str(", "); }
+                            out.push_str(concat!(stringify!($attr), "="));
+                            Attr::print($attr, out);
+                        }
                     )*)?
                 })* }
             }
@@ -551,7 +553,10 @@ ops! {
     /// `nt.scan`: operands are the results, which are neighbours, the elements, which may be the same, how many there are, and the
     /// bytes from one element to the next.
     MemScan "mem.scan" { fold: Fold }: 4 -> 0, regions 0, reads[1] writes[0];
-    /// So many bytes of memory that the region around has for itself, each time it runs, and that is gone after it.
+    /// So many bytes of memory that the items of a group share, and that are gone with the group.
+    MemLocal "mem.local" { bytes: u32 }: 0 -> 1, regions 0, writes;
+    /// So many bytes of memory that the region around has for itself, each time it runs, and that is gone after it: of the host, or
+    /// private to an item of a kernel.
     MemStack "mem.stack" { bytes: u32 }: 0 -> 1, regions 0, writes;
     /// Copies the elements of an array: operands are the pointers written and read, then the sizes, the byte strides written
     /// and those read. The two do not overlap.
@@ -597,18 +602,21 @@ ops! {
     MemNeed "mem.need" { at: Place, mode: Access, rank: u32 }: (2+) -> 2, regions 0, writes may_raise;
 
     // ---- par and simt: parallel loops (stage loops) -----------------------------------------
-    /// Iterations in any order, at once, on the host: operands are sizes; region `^(i64 index…)`, row-major.
-    /// None touches memory another writes. `cost`: estimated nanoseconds of one iteration. One more operand is a bool: where it is
-    /// true, one thread runs them in ascending order, and an iteration may read what later ones write.
-    ParFor "par.for" { cost: u32 }: (1+) -> 0, regions 1, pure;
+    /// Iterations in any order, at once: operands are sizes; region `^(index…)`, row-major, the last is fastest. None touches memory
+    /// another writes. `cost`: estimated nanoseconds of one iteration. `level`, `"item"` where nothing is said:
+    /// items are grouped by whoever runs them (chunks and vectors on the host, work-items in a kernel, which a `return` ends);
+    /// the iterations of a `"grid of n"` are groups with so many items; those of a `"group"` loop, at most so many, are the items of
+    /// the group that it stands in: when it ends, the whole group sees what they wrote. One more operand of a loop over items is a
+    /// bool: where it is true, one thread of the host runs them in ascending order, and an iteration may read what later ones write.
+    ParFor "par.for" { cost: u32, level: Level }: (1+) -> 0, regions 1, pure;
     /// Blocks of the iterations of a `prange`, in any order, at once, on the host (every stage from `ntensor` on): operands are
     /// how many there are and the iterations in one (0: all stay on the caller's thread, in order); region `^(block)`, which has the type of the operands. None touches memory
     /// another writes, but it may allocate. `cost`: estimated nanoseconds of one iteration, 0 where nobody has looked (until stage `loops`),
     /// [`UNKNOWN_COST`](crate::UNKNOWN_COST) where it is found out by running it.
     ParBlocks "par.blocks" { cost: u32 }: 2 -> 0, regions 1, pure;
-    /// The work-items of a kernel: operands are sizes; region `^(index…)`, row-major, the last is fastest.
-    SimtItems "simt.items": (1+) -> 0, regions 1, pure;
-    /// Launches a kernel of the module: operands are `dims` sizes, then its arguments.
+    /// In the body of a `"group"` loop: all items get here before one goes on, and see what was written to this memory.
+    SimtBarrier "simt.barrier" { fence: Fence }: 0 -> 0, regions 0, reads writes;
+    /// Launches a kernel of the module: operands are `dims` sizes of its items or groups, then its arguments.
     SimtLaunch "simt.launch" { kernel: String, dims: u32 }: (1+) -> 0, regions 0, reads writes may_raise;
     /// Index of this work-item (stages before loops), as pyint.
     SimtGlobalId "simt.global_id" { dim: u32 }: 0 -> 1, regions 0, pure;

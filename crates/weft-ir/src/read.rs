@@ -163,6 +163,9 @@ impl<'t> Reader<'t> {
     /// `name=value` of an attribute list.
     pub fn attr<T: Attr>(&mut self, name: &str) -> Result<T, ReadError> {
         self.eat(",");
+        if let Some(implied) = T::implied().filter(|_| !self.peek_is(name)) {
+            return Ok(implied);
+        }
         self.expect(name)?;
         self.expect("=")?;
         T::read(self)
@@ -185,10 +188,8 @@ impl<'t> Reader<'t> {
                 self.expect("<")?;
                 let dtype = self.dtype()?;
                 self.expect(",")?;
-                let space = if self.eat("host") { Space::Host } else { Space::Global };
-                if space == Space::Global {
-                    self.expect("global")?;
-                }
+                let space = Space::ALL.into_iter().find(|space| self.eat(space.name()));
+                let space = space.ok_or_else(|| self.error("an address space"))?;
                 self.expect(">")?;
                 Ok(Type::Mem(dtype, space))
             }

@@ -232,6 +232,20 @@ pub enum Space {
     Host,
     /// Global memory of the call's device.
     Global,
+    /// Memory that the items of a group share.
+    Local,
+    /// Memory that an item has for itself.
+    Private,
+}
+
+impl Space {
+    /// Every space.
+    pub const ALL: [Space; 4] = [Space::Host, Space::Global, Space::Local, Space::Private];
+
+    /// Name in IR text.
+    pub fn name(self) -> &'static str {
+        ["host", "global", "local", "private"][self as usize]
+    }
 }
 
 /// The type of a value.
@@ -391,8 +405,7 @@ impl fmt::Display for Type {
             Type::Py(w) => write!(f, "{}", w.name()),
             Type::Num(d) => write!(f, "{}", d.name()),
             Type::Tensor(t) => write!(f, "{t}"),
-            Type::Mem(d, Space::Host) => write!(f, "mem<{}, host>", d.name()),
-            Type::Mem(d, Space::Global) => write!(f, "mem<{}, global>", d.name()),
+            Type::Mem(d, space) => write!(f, "mem<{}, {}>", d.name(), space.name()),
             Type::Owner => write!(f, "owner"),
             Type::Cell(t) => write!(f, "cell<{t}>"),
             Type::Tuple(ts) | Type::List(ts) => {

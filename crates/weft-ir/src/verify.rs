@@ -11,12 +11,11 @@
 //! 5. A region ends with a terminator and has no other.
 //! 6. Numbers of operands, results and regions are those of the op table.
 //! 7. A function's body ends with `return` or `raise`, any other region with `yield`, `return` or `raise`;
-//!    `return` does not leave an `nt.elementwise`, an `env.region` or a `par.for`.
+//!    `return` does not leave an `nt.elementwise`, an `env.region` or a `par.for`, but ends an item of a kernel.
 //!
 //! **Rules** (`rules.rs`, `machine.rs`): types of operands, results and regions. At stage `py` only counts are known.
 //! 1. Region arguments have the types the op gives them; what a region yields has the types of the results.
-//! 2. `return` gives the function's result types; a kernel returns nothing, and a `return` inside
-//!    `simt.items`, which ends one item, gives nothing.
+//! 2. `return` gives the function's result types; a kernel returns nothing.
 //! 3. Raising ops name a site of the module; `raise` carries at most 16 scalars.
 //! 4. Scalar ops: operands and result are one scalar type of the family the op is for; comparisons give
 //!    `bool` or `pybool`; a cast goes from scalar to scalar; a constant fits its type.
@@ -27,7 +26,8 @@
 //! 8. `nt.refine` keeps rank and dtype and makes no constant size another; `env.transfer` keeps dtype and sizes.
 //! 9. `nt.load` and `nt.store` take as many integer indices as the array has dimensions and its element type;
 //!    nothing is stored into a read-only array.
-//! 10. `mem` ops: pointers, owners, integer indices; the space of new memory is that of its place.
+//! 10. `mem` ops: pointers, owners, integer indices; the space of new memory is that of its place. Local and private
+//!     memory goes neither in nor out of functions.
 //! 11. A `simt.launch` names a kernel of the module and passes its parameters' types.
 //! 12. A size symbol in a type is bound before, by a parameter's type or by a `shape.bind`, and is known to `Func::symbols`.
 //! 13. What goes into a cell and comes out of it has the cell's type.
@@ -38,7 +38,7 @@
 //! 1. Only the stage's dialects occur (table in `stage.rs`).
 //! 2. Only the stage's types occur: untyped at `py`; scalars, tensors and tuples up to `fused`; strong scalars,
 //!    pointers and owners at `loops`.
-//! 3. `simt.global_id`, `simt.global_size` and `simt.items` stand in kernels; `simt.launch` and what allocates or
+//! 3. `simt.global_id` and `simt.global_size` stand in kernels; `simt.launch` and what allocates or
 //!    moves memory stand outside kernels and parallel loops.
 //! 4. (`placed` on) All arrays of one `nt` op are at one place.
 //! 5. (`placed` on) Outside kernels an `nt` op that touches elements stands where its arrays are: in an
@@ -46,6 +46,9 @@
 //! 6. `env.region`s do not nest.
 //! 7. (`loops`) Outside kernels `mem.load` and `mem.store` touch host memory only.
 //! 8. (`placed` on) What an `env.transfer` gives to read is not written, under any name, and not passed on to where it could be.
+//! 9. Levels of `par.for`: groups stand in no parallel loop, and the items of a group in its body or under control flow of
+//!    it. Outside of these, the body is the same for all items: it touches no memory, raises nothing and holds no other
+//!    parallel loop. Local memory is made in it, and a barrier stands in the body of a loop over items.
 
 mod machine;
 mod rules;

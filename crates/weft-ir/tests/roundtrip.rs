@@ -62,7 +62,7 @@ fn op() -> impl Strategy<Value = Op> {
         Op::Return,
         Op::PyTuple,
     ];
-    let more = vec![Op::NtElementwise, Op::NtItem, Op::MemRelease, Op::SimtItems, Op::PyTruth, Op::PyFor, Op::PyUnpack];
+    let more = vec![Op::NtElementwise, Op::NtItem, Op::MemRelease, Op::PyTruth, Op::PyFor, Op::PyUnpack];
     let binary = vec![BinOp::Add, BinOp::FloorDiv, BinOp::Pow, BinOp::MatMul, BinOp::Xor, BinOp::Shr];
     let modes = vec![Access::Read, Access::WriteAll, Access::Update];
     prop_oneof![

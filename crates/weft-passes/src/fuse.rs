@@ -7,8 +7,8 @@
 //! and nothing moves up past a possible `return`. Two groups over one iteration space (equal sizes, by symbol) merge
 //! when one uses the other's result, or when both read an array; never when an op outside would have to run between
 //! them. A cheap producer over a smaller space is recomputed in its consumers instead of stored. Scalar constants
-//! move into bodies. On the host, a result that is only copied into another array is computed there (`nt.into`), and one that
-//! is only reduced is folded as it is computed (`nt.fold`).
+//! move into bodies. A result that is only reduced is folded as it is computed (`nt.fold`); on the host, one that is only copied into
+//! another array is computed there (`nt.into`).
 
 use crate::{PassCx, canon, flat, forward};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,9 +59,7 @@ pub fn run(mut m: Module, _cx: &PassCx) -> Result<Module, Diagnostic> {
             while recompute(f, region) {
                 merge(f, region, false);
             }
-            if host {
-                fold_in_place(f, region);
-            }
+            fold_in_place(f, region);
             // Siblings last: what one of them stores is no longer cheap to recompute.
             merge(f, region, true);
             if host {

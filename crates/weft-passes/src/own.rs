@@ -133,7 +133,7 @@ impl Counts<'_> {
                 _ => {}
             }
             // Items of these parallel loops neither own nor leave; a block of a `prange` is a scope of its own.
-            if !matches!(data.op, Op::ParFor { .. } | Op::SimtItems) {
+            if !matches!(data.op, Op::ParFor { .. }) {
                 data.regions.iter().for_each(|&r| self.region(r, data.op.is_breakable()));
             }
             self.push(id);

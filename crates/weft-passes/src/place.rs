@@ -5,7 +5,7 @@
 //! op's place; the function's result types say where results live.
 //!
 //! An array has a *home*. Parameters: what their type says. Results: their inputs' home. Host arrays under a device
-//! context stay at home on the host, but their elementwise ops run at the device, so such an array may have two
+//! context stay at home on the host, but their array work runs at the device, so such an array may have two
 //! copies; the other one is made when first needed, and each only once. Device work collects in a pending
 //! region that is emitted only when something needs its results: scalar and metadata ops in between are emitted
 //! before it, so that neighbours merge.
@@ -22,7 +22,7 @@ use crate::{PassCx, canon};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::{Diagnostic, ErrorKind, Span};
 use weft_ir::attr::Access;
-use weft_ir::{Dim, Func, Module, Op, OpId, Place, RegionId, Stage, TensorType, Type, ValueId};
+use weft_ir::{DType, Dim, Func, Module, Op, OpId, Place, RegionId, Stage, TensorType, Type, ValueId};
 
 /// The pass.
 pub fn run(m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
@@ -99,7 +99,7 @@ struct Placer<'s> {
     homes: Vec<Place>,
     /// Copies at a device of arrays whose home is the host, by old value. The map of `r` has those at home.
     away: BTreeMap<ValueId, ValueId>,
-    /// `nt.refine`s in scope of arrays that were only at a device then. An array comes home with all its refinements.
+    /// `nt.refine`s and views in scope of arrays that were only at a device then. An array comes home with all of them.
     refined_away: Vec<OpId>,
     pending: Option<Pending>,
     users: Vec<Vec<OpId>>,
@@ -121,8 +121,10 @@ impl Placer<'_> {
         let ops = self.r.src.region(region).ops.clone();
         for id in ops {
             match self.r.src.op(id).op {
-                Op::NtElementwise => self.elementwise(id)?,
+                _ if self.offloads(id) => self.array_work(id)?,
+                Op::NtItem if self.is_away(id) => self.item(id),
                 Op::NtRefine { .. } => self.refine(id),
+                Op::NtReshape | Op::NtView { .. } if self.stays_away(id) => self.refine(id),
                 Op::NtDim { .. } | Op::NtStride { .. } => {
                     let v = self.r.src.op(id).operands[0];
                     let v = self.existing_copy(v);
@@ -134,7 +136,45 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// Where an elementwise op runs and where its results live; refuses arrays that live at different places.
+    /// Whether an op is array work that has a place: elementwise, or what a device does where its arrays live or the context says.
+    fn offloads(&self, id: OpId) -> bool {
+        match self.r.src.op(id).op {
+            Op::NtElementwise => true,
+            Op::NtReduce { .. } | Op::NtScan { .. } | Op::NtMatmul => {
+                self.choose(id).is_ok_and(|(at, _)| !at.is_host() && self.has_dtypes(id, &at))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a device computes with the dtypes of an op.
+    fn has_dtypes(&self, id: OpId, at: &Place) -> bool {
+        let data = self.r.src.op(id);
+        let mut dtypes = data.operands.iter().chain(&data.results).filter_map(|&v| match self.r.src.ty(v) {
+            Type::Tensor(t) => Some(t.dtype),
+            ty => ty.scalar_dtype(),
+        });
+        let halves = matches!(at, Place::Device(name) if name.starts_with("cuda"));
+        dtypes.all(|d| !d.is_complex() && (halves || d != DType::F16))
+    }
+
+    /// Whether an op uses an array that lives at a device.
+    fn is_away(&self, id: OpId) -> bool {
+        let data = self.r.src.op(id);
+        data.operands.iter().any(|&v| self.r.src.ty(v).as_tensor().is_some() && !self.homes[v.index()].is_host())
+    }
+
+    /// The element of an array without axes that lives at a device: it comes here.
+    fn item(&mut self, id: OpId) {
+        let data = self.r.src.op(id).clone();
+        let there = self.existing_copy(data.operands[0]);
+        let ty = at_place(self.r.src.ty(data.operands[0]), &Place::Host);
+        self.r.span = data.span;
+        let here = self.r.b().value(Op::EnvTransfer { mode: Access::Read }, &[there], ty);
+        self.emit_same(id, &[here]);
+    }
+
+    /// Where array work runs and where its results live; refuses arrays that live at different places.
     fn choose(&self, id: OpId) -> Result<(Place, Place), Diagnostic> {
         let src = self.r.src;
         let data = src.op(id);
@@ -169,7 +209,7 @@ impl Placer<'_> {
         d.help(HELP)
     }
 
-    fn elementwise(&mut self, id: OpId) -> Result<(), Diagnostic> {
+    fn array_work(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let (at, home) = self.choose(id)?;
         let data = self.r.src.op(id).clone();
         for v in &data.results {
@@ -212,6 +252,33 @@ impl Placer<'_> {
         }
     }
 
+    /// Whether a view is made at a device: of an array that lives there, for work that is done there; or of one that is only there
+    /// so far, if nobody writes to either.
+    fn stays_away(&self, id: OpId) -> bool {
+        let data = self.r.src.op(id);
+        let v = data.operands[0];
+        if !self.homes[v.index()].is_host() {
+            return data.results.iter().all(|&view| self.is_only_worked_on(view));
+        }
+        let only_away = self.is_pending(v) || self.away.contains_key(&v) && self.r.find(v).is_none();
+        let written = data.results.iter().any(|&view| self.may_be_written(view));
+        only_away && !written && !self.may_be_written(v)
+    }
+
+    /// Whether all that happens to an array is work that has a place.
+    fn is_only_worked_on(&self, v: ValueId) -> bool {
+        self.users[v.index()].iter().all(|&user| {
+            let data = self.r.src.op(user);
+            match data.op {
+                Op::NtDim { .. } | Op::NtStride { .. } => true,
+                Op::NtRefine { .. } | Op::NtReshape | Op::NtView { .. } => {
+                    data.operands[0] != v || data.results.iter().all(|&view| self.is_only_worked_on(view))
+                }
+                _ => self.offloads(user),
+            }
+        })
+    }
+
     /// Every other op runs on the host with arrays at home.
     fn other(&mut self, id: OpId) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
@@ -227,7 +294,7 @@ impl Placer<'_> {
         for &r in &data.regions {
             self.r.src.walk_region(r, &mut |op| {
                 let inner = self.r.src.op(op);
-                inside_arrays |= inner.op == Op::NtElementwise;
+                inside_arrays |= self.offloads(op);
                 let pending = self.pending.as_ref();
                 inside_pending |= inner.operands.iter().any(|v| pending.is_some_and(|p| p.results.contains(v)));
             });
@@ -304,6 +371,7 @@ impl Placer<'_> {
     fn needs_at_home(&self, id: OpId) -> bool {
         match self.r.src.op(id).op {
             Op::NtElementwise => self.is_single(id),
+            _ if self.offloads(id) => false,
             Op::NtDim { .. } | Op::NtStride { .. } => false,
             Op::NtRefine { .. } => {
                 self.users[self.r.src.op(id).results[0].index()].iter().any(|&u| self.needs_at_home(u))
@@ -312,9 +380,11 @@ impl Placer<'_> {
         }
     }
 
-    /// Whether an op computes one element: no parallel work, and not worth a transfer.
+    /// Whether an op computes one element, or of one: no parallel work, and not worth a transfer.
     fn is_single(&self, id: OpId) -> bool {
-        canon::dims(self.r.src, self.r.src.op(id).results[0]).iter().all(|&d| d == Dim::Const(1))
+        let data = self.r.src.op(id);
+        let arrays = if data.op == Op::NtElementwise { &data.results[..1] } else { &data.operands[..] };
+        arrays.iter().all(|&v| canon::dims(self.r.src, v).iter().all(|&d| d == Dim::Const(1)))
     }
 
     /// Whether an array, or a view of it, may be written to after it has come home.

@@ -123,7 +123,8 @@ pub fn notes(stages: &Stages, given: &Circumstances) -> Vec<Note> {
         blocks(f, &mut notes);
     }
     let pranges = spans_with(&stages.ntensor, |op| matches!(op, Op::ParBlocks { .. }));
-    for f in &stages.loops.funcs {
+    // What a kernel does in parallel, a device does.
+    for f in stages.loops.funcs.iter().filter(|f| !f.kernel) {
         threads(f, f.body, false, &pranges, given, &mut notes);
     }
     notes
@@ -149,7 +150,7 @@ fn blocks(f: &Func, notes: &mut Vec<Note>) {
 /// Where loops begin that the vectoriser could do something for: innermost, and with no work that others do for them.
 pub fn plain_loops(stages: &Stages) -> BTreeSet<(u32, u32)> {
     let mut found = BTreeSet::new();
-    for f in &stages.loops.funcs {
+    for f in stages.loops.funcs.iter().filter(|f| !f.kernel) {
         f.walk(&mut |id| {
             let data = f.op(id);
             if !is_loop(&data.op) {
@@ -485,7 +486,7 @@ fn threads(
                 note(Kind::Parallel, Cost::Some, "on one thread: parallel=False".into());
                 continue;
             }
-            Op::ParFor { cost } => {
+            Op::ParFor { cost, .. } => {
                 // A routine takes a block at a time; how many items that are, it says itself.
                 let mut blocks = false;
                 f.walk_region(data.regions[0], &mut |inner| {

@@ -121,6 +121,7 @@ impl Executable {
                     fields: fields.collect(),
                     may_raise: info.may_raise,
                     items_per_thread: info.items_per_thread,
+                    group: info.group,
                     span: None,
                 });
             }

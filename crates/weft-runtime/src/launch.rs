@@ -24,6 +24,8 @@ pub(crate) struct LoadedKernel {
     pub(crate) may_raise: bool,
     /// Items along x that a work-item takes at a time.
     pub(crate) items_per_thread: u32,
+    /// Work-items of a work-group, where the kernel says so: its index space is one of groups.
+    pub(crate) group: u32,
     pub(crate) span: Option<Location>,
 }
 
@@ -99,6 +101,13 @@ pub(crate) fn grid_of(sizes: &[u64], local: &[u64], per_thread: u32, info: &Devi
     Some(grid)
 }
 
+/// So many groups of `items` work-items, in one row. Kernels stride by the grid, so a device that takes fewer groups gets fewer.
+fn groups(sizes: &[u64], items: u32, info: &DeviceInfo) -> Option<Grid> {
+    let all = sizes.iter().fold(1_u64, |all, &n| all.saturating_mul(n));
+    let count = all.min(u64::from(info.max_groups[0])) as u32;
+    (count > 0).then_some(Grid { groups: [count, 1, 1], local: [items, 1, 1] })
+}
+
 /// Launches a kernel over `sizes`, in work-groups of `local` work-items where that is not empty. A kernel that may raise
 /// is waited for.
 ///
@@ -113,6 +122,7 @@ pub(crate) unsafe fn launch(
 ) -> Result<Outcome, RuntimeError> {
     let (info, per_thread) = (queue.info(), kernel.items_per_thread);
     let grid = match local.len() == sizes.len() && !local.is_empty() {
+        _ if kernel.group > 0 => groups(sizes, kernel.group, info),
         true => grid_of(sizes, local, per_thread, info),
         false => grid(sizes, per_thread, kernel.kernel.max_work_group_size(), info),
     };
@@ -220,6 +230,14 @@ mod tests {
         assert_eq!((of(&[4096]).groups, of(&[4096]).local), ([4, 1, 1], [256, 1, 1]));
         assert_eq!((of(&[4097]).groups, of(&[4097]).local), ([5, 1, 1], [256, 1, 1]));
         assert_eq!((of(&[5]).groups, of(&[5]).local), ([1, 1, 1], [2, 1, 1]));
+    }
+
+    #[test]
+    fn groups_of_a_kernel_are_in_one_row() {
+        let info = DeviceInfo { max_groups: [1000, 1, 1], ..weft_hal::null::device().info().clone() };
+        assert_eq!(groups(&[3, 5], 64, &info), Some(Grid { groups: [15, 1, 1], local: [64, 1, 1] }));
+        assert_eq!(groups(&[1 << 40, 1 << 40], 64, &info).unwrap().groups, [1000, 1, 1]);
+        assert_eq!(groups(&[3, 0], 64, &info), None);
     }
 
     // spec: K1

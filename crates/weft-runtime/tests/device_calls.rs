@@ -25,7 +25,7 @@ func @axpy(%x: mem<f32, host>, %xo: owner, %y: mem<f32, host>, %yo: owner, %n: i
   return(%h, %hb)
 }
 kernel @axpy.k0(%n: i64, %sx: i64, %x: mem<f32, global>, %y: mem<f32, global>, %o: mem<f32, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %k = arith.mul(%i, %sx) : i64
     %e = mem.load(%x, %k) <{unit="byte"}> : f32
     %d = arith.add(%e, %e) : f32
@@ -152,7 +152,7 @@ func @overlap(%a: mem<i32, host>, %b: mem<i32, host>, %c: mem<i32, host>, %n: i6
   return()
 }
 kernel @overlap.k0(%n: i64, %a: mem<i32, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %one = arith.const() <{value=1}> : i32
     %e = mem.load(%a, %i) <{unit="element"}> : i32
     %r = arith.add(%e, %one) : i32
@@ -162,7 +162,7 @@ kernel @overlap.k0(%n: i64, %a: mem<i32, global>) {
   return()
 }
 kernel @overlap.k1(%n: i64, %b: mem<i32, global>, %c: mem<i32, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %e = mem.load(%b, %i) <{unit="element"}> : i32
     mem.store(%e, %c, %i) <{unit="element"}>
     yield()
@@ -225,7 +225,7 @@ func @raises(%x: mem<f64, host>, %o: mem<f64, host>, %n: i64) {
   return()
 }
 kernel @raises.k0(%n: i64, %x: mem<f64, global>, %o: mem<f64, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %zero = arith.const() <{value=0.0}> : f64
     %one = arith.const() <{value=1.0}> : f64
     %e = mem.load(%x, %i) <{unit="element"}> : f64
@@ -275,7 +275,7 @@ func @twice(%x: mem<f32, global>, %xo: owner, %n: i64) -> mem<f32, global>, owne
   return(%o, %b)
 }
 kernel @twice.k0(%n: i64, %x: mem<f32, global>, %o: mem<f32, global>) {
-  simt.items(%n) { ^(%i: i64):
+  par.for(%n) <{cost=1}> { ^(%i: i64):
     %e = mem.load(%x, %i) <{unit="element"}> : f32
     %r = arith.add(%e, %e) : f32
     mem.store(%r, %o, %i) <{unit="element"}>

@@ -187,6 +187,18 @@ impl<'c> Module<'c> {
         }
     }
 
+    /// Memory of a work-group: a variable in the address space that PTX and SPIR-V have for it.
+    pub(crate) fn local(&self, ty: Type, align: u32) -> Value {
+        // SAFETY: `ty` is a type of this context; the name is copied, and LLVM makes it another one if it is taken.
+        unsafe {
+            let v = LLVMAddGlobalInAddressSpace(self.raw, ty.0, c"weft_local".as_ptr(), 3);
+            LLVMSetLinkage(v, LLVMLinkage::LLVMInternalLinkage);
+            LLVMSetInitializer(v, LLVMGetUndef(ty.0));
+            LLVMSetAlignment(v, align);
+            Value(v)
+        }
+    }
+
     /// Removes a declaration that nothing uses; says whether it did.
     pub(crate) fn remove_if_unused(&self, f: Value) -> bool {
         // SAFETY: `f` is a function of this module; without uses nothing can refer to it afterwards.

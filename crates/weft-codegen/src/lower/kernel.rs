@@ -1,13 +1,13 @@
-//! Kernels: a function whose body is `simt.items`, run by every work-item of a launch.
+//! Kernels: a function whose body is a `par.for`, run by every work-item of a launch.
 //!
-//! Each work-item takes items in a grid-stride loop, one at a time or several ([`lanes`]), so any launch covers any size.
+//! Here over items; [`levels`] has loops over groups. Each work-item takes items in a grid-stride loop, one at a time or several ([`lanes`]), so any launch covers any size.
 //! The last dimension is the fastest: `tid.x`, OpenCL's dimension 0; the one before it is y; all others together are z. A
 //! raise writes to the error buffer, a hidden last parameter, and ends the item.
 
 use weft_diag::Span;
 use weft_ir::{DType, Func, Op, OpData};
 
-use super::{Frame, Item, Lowering, Target, Unit, lanes, malformed, types};
+use super::{Frame, Item, Lowering, Target, Unit, lanes, levels, malformed, types};
 use crate::abi::device_error;
 use crate::error::{CodegenError, Result};
 use crate::llvm::Value;
@@ -40,6 +40,8 @@ pub struct KernelInfo {
     pub may_raise: bool,
     /// Items along x that a work-item takes at a time: a launch needs so many times fewer work-items.
     pub items_per_thread: u32,
+    /// Work-items of a work-group; 0 where the launch chooses.
+    pub group: u32,
 }
 
 /// The layout of kernel number `index` of a module.
@@ -62,7 +64,14 @@ pub(crate) fn kernel_info(func: &Func, index: usize, target: Target) -> KernelIn
     }
     let plain: String = func.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let items_per_thread = lanes::items_per_thread(func, target);
-    KernelInfo { name: format!("weft_{index}_{plain}"), fields, bytes: at, may_raise, items_per_thread }
+    KernelInfo {
+        name: format!("weft_{index}_{plain}"),
+        fields,
+        bytes: at,
+        may_raise,
+        items_per_thread,
+        group: levels::group_size(func),
+    }
 }
 
 /// Writes a kernel.
@@ -82,6 +91,9 @@ pub(crate) fn write_kernel(unit: &Unit, func: &Func, info: &KernelInfo) -> Resul
     let f = unit.module.function(&info.name, cx.function(cx.void(), &params), Linkage::External);
     unit.module.attribute(f, Place::Function, "nounwind", 0);
     unit.module.convention(f, if unit.target == Target::Ptx { ptx::KERNEL } else { spirv::KERNEL });
+    if info.group > 0 && unit.target == Target::Ptx {
+        unit.module.text_attribute(f, "nvvm.reqntid", &format!("{},1,1", info.group));
+    }
     let b = Builder::new(cx);
     b.at_end(b.block(f, c"entry"));
     let errors = info.may_raise.then(|| b.param(f, params.len() as u32 - 1));
@@ -120,19 +132,21 @@ pub(crate) enum Query {
     GlobalSize,
     LocalId,
     LocalSize,
+    GroupId,
+    GroupCount,
 }
 
 impl Lowering<'_, '_> {
-    /// `simt.items`.
+    /// `par.for` over the items of a kernel.
     pub(crate) fn work_items(&mut self, data: &OpData) -> Result<()> {
         let region = data.regions[0];
         let args = self.func.region(region).args.clone();
         let sizes = self.operands(data)?;
         let Frame::Kernel { errors, .. } = self.frame else {
-            return Err(malformed("`simt.items` outside of a kernel", data.span));
+            return Err(malformed("work-items outside of a kernel", data.span));
         };
         if args.len() != sizes.len() || sizes.is_empty() {
-            return Err(malformed("`simt.items` needs one index per size", data.span));
+            return Err(malformed("a loop over items needs one index per size", data.span));
         }
         if let Some(plan) = lanes::plan(self.func, data, self.unit.target) {
             return self.lane_items(data, &plan);

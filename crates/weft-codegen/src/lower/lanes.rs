@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use weft_ir::attr::Unit;
+use weft_ir::attr::{Level, Unit};
 use weft_ir::math::By;
 use weft_ir::{DType, Func, Op, OpData, OpId, RegionId, Type as IrType, ValueId};
 
@@ -61,11 +61,12 @@ struct Lanes {
 
 /// Items that a work-item of this kernel takes at a time.
 pub(crate) fn items_per_thread(func: &Func, target: Target) -> u32 {
-    let items = func.region(func.body).ops.iter().find(|&&op| func.op(op).op == Op::SimtItems);
+    let items =
+        func.region(func.body).ops.iter().find(|&&op| matches!(func.op(op).op, Op::ParFor { level: Level::Item, .. }));
     items.and_then(|&op| plan(func, func.op(op), target)).map_or(1, |p| p.lanes)
 }
 
-/// A plan for `simt.items`: one dimension and straight-line code that cannot raise, for PTX. OpenCL's compilers for CPUs
+/// A plan for the items of a kernel: one dimension and straight-line code that cannot raise, for PTX. OpenCL's compilers for CPUs
 /// make vectors of work-items themselves: with lanes their code took 2 to 7 times as long.
 pub(crate) fn plan(func: &Func, items: &OpData, target: Target) -> Option<Plan> {
     if target != Target::Ptx || items.operands.len() != 1 {
@@ -147,7 +148,7 @@ fn steps(func: &Func, ops: &[OpId], varying: &BTreeSet<ValueId>) -> Vec<Step> {
 }
 
 impl Lowering<'_, '_> {
-    /// `simt.items` by a plan.
+    /// A loop over items by a plan.
     pub(crate) fn lane_items(&mut self, data: &OpData, plan: &Plan) -> Result<()> {
         let index_type = self.b.type_of(self.operand(data, 0)?);
         let size = self.to_i64(self.operand(data, 0)?);

@@ -3,7 +3,7 @@
 //! Shared by all targets: [`types`], [`scalar`], [`complex`] and [`numpy`] (arithmetic), [`cast`], [`math`], [`memory`], [`control`] (with
 //! [`speculate`] for branches without jumps). What
 //! differs is how a function begins, raises and leaves: [`host`] (with [`call`] for functions that call each other, [`handle`]
-//! for handlers and variables, [`parallel`] for outlined loops, and [`poll`] for where it can be ended) and [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`].
+//! for handlers and variables, [`parallel`] for outlined loops, and [`poll`] for where it can be ended) and [`kernel`] (with [`lanes`] for work-items that take several items) say that through [`Frame`]. [`levels`] has groups and their items for all of them.
 //!
 //! Rules that hold here: no fast-math flag is ever set; a bool is `i1` as a value and a byte in memory; nothing is emitted
 //! that could be poison for an input NumPy defines.
@@ -16,6 +16,7 @@ pub(crate) mod handle;
 pub(crate) mod host;
 pub(crate) mod kernel;
 pub(crate) mod lanes;
+pub(crate) mod levels;
 mod list;
 pub(crate) mod math;
 pub(crate) mod memory;
@@ -149,7 +150,9 @@ pub(crate) struct Lowering<'m, 'c> {
     pub(crate) b: Builder<'c>,
     pub(crate) frame: Frame,
     values: Vec<Option<Value>>,
-    /// Groups of the parallel loops around: every memory access belongs to all of them.
+    /// The group whose items are being written.
+    pub(crate) group: Option<levels::Group>,
+    /// Access groups of the parallel loops around: every memory access belongs to all of them.
     pub(crate) groups: Vec<Metadata>,
     /// Pointers that stand for others, whose first elements are so far on.
     pub(crate) shifted: Vec<(ValueId, Value)>,
@@ -176,6 +179,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             b,
             frame,
             values,
+            group: None,
             groups: vec![],
             shifted: vec![],
             exits: vec![],
@@ -220,9 +224,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::CellGet => self.cell_get(data)?,
             Op::CellSet => self.cell_set(data)?,
             Op::Call { function } => self.call(data, function)?,
-            Op::ParFor { cost } => self.parallel_loop(data, *cost)?,
+            Op::ParFor { cost, level } => self.parallel(data, *cost, *level)?,
             Op::ParBlocks { cost } => self.parallel_blocks(data, *cost)?,
-            Op::SimtItems => self.work_items(data)?,
             Op::SimtLaunch { kernel, dims } => self.launch(data, kernel, *dims)?,
             Op::MemLoad { unit } => self.load(data, *unit)?,
             Op::MemStore { unit } => self.store(data, *unit)?,
@@ -244,6 +247,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemReserve => self.reserve(data)?,
             Op::MemScan { fold } => self.scan(data, *fold)?,
             Op::MemReduce { fold, pairs } => self.reduce(data, *fold, *pairs)?,
+            Op::SimtBarrier { fence } => self.explicit_barrier(data, *fence)?,
+            Op::MemLocal { bytes } => self.local(data, *bytes)?,
             Op::MemStack { bytes } => {
                 let buffer = self.b.stack(self.b.context.array(self.b.context.int(8), u64::from(*bytes)), 64);
                 self.define(data, 0, buffer);

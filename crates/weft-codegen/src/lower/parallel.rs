@@ -8,7 +8,7 @@
 use std::mem::offset_of;
 
 use weft_diag::Span;
-use weft_ir::attr::Unit;
+use weft_ir::attr::{Level, Unit};
 use weft_ir::{Op, OpData, RegionId, Type as IrType, ValueId};
 
 use super::host::{align_frame, set_attributes};
@@ -46,7 +46,7 @@ fn chunk_type(cx: &Context) -> Type {
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
-    /// `par.for`.
+    /// `par.for` over items.
     pub(crate) fn parallel_loop(&mut self, data: &OpData, cost: u32) -> Result<()> {
         let region = data.regions[0];
         let Some((sizes, in_order)) = data.operands.split_at_checked(self.func.region(region).args.len()) else {
@@ -88,7 +88,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Runs a chunk function over all items: here if there is little to do or their order counts, else by an entry of the runtime.
-    fn run_chunks(
+    pub(crate) fn run_chunks(
         &self,
         entry: usize,
         [chunk, env, items, cost]: [Value; 4],
@@ -136,7 +136,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok((self.write_chunk(data, sizes, &captured, &known)?, env))
     }
 
-    fn product(&self, sizes: &[Value]) -> Value {
+    pub(crate) fn product(&self, sizes: &[Value]) -> Value {
         let one = self.b.i64(1);
         sizes.iter().fold(one, |p, &n| self.b.op(Opcode::LLVMMul, p, n))
     }
@@ -206,6 +206,9 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let sizes: Vec<Value> = sizes.iter().map(|&v| this.value(v)).collect::<Result<_>>()?;
         match sizes.split_last() {
             _ if data.op == Op::MemProduct => this.piece(region, lo)?,
+            _ if let Op::ParFor { level: Level::Grid(items), .. } = data.op => {
+                this.group_chunk(region, &sizes, items, lo, hi)?;
+            }
             _ if matches!(data.op, Op::ParBlocks { .. }) => this.blocks(region, lo, hi, true)?,
             Some((&inner, outer)) if !outer.is_empty() => this.rows(region, outer, inner, lo, hi)?,
             Some((&n, _)) => this.in_blocks(region, n, lo, hi)?,
@@ -386,7 +389,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Plain loops, for a `par.for` that runs inside another one or in a work-item, or has `few` items.
-    fn loop_nest(&mut self, region: RegionId, sizes: &[Value], few: bool, indices: &mut Vec<Value>) -> Result<()> {
+    pub(crate) fn loop_nest(
+        &mut self,
+        region: RegionId,
+        sizes: &[Value],
+        few: bool,
+        indices: &mut Vec<Value>,
+    ) -> Result<()> {
         let n = sizes[indices.len()];
         let innermost = indices.len() + 1 == sizes.len();
         let zero = self.b.zero(self.b.type_of(n));

@@ -34,8 +34,9 @@ pub(crate) fn in_memory(cx: &Context, d: DType) -> Type {
 /// The address space of a pointer. The host only passes device addresses on, as plain pointers.
 pub(crate) fn space(target: Target, s: Space) -> u32 {
     match (target, s) {
-        (Target::Native, _) | (_, Space::Host) => 0,
+        (Target::Native, _) | (_, Space::Host | Space::Private) => 0,
         (_, Space::Global) => 1,
+        (_, Space::Local) => 3,
     }
 }
 

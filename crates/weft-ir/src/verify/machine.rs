@@ -187,8 +187,13 @@ impl Rule<'_> {
                 self.ensure(10, *self.operand(1) == Type::I64, "a number of items is i64")
             }
             Op::MemStack { .. } => {
-                let host = matches!(self.result(0), Type::Mem(_, Space::Host));
-                self.ensure(10, host, "memory of a region is the host's")
+                let own = if self.f.kernel { Space::Private } else { Space::Host };
+                let fits = matches!(self.result(0), Type::Mem(_, space) if *space == own);
+                self.ensure(10, fits, "memory of a region is the host's, or private to an item of a kernel")
+            }
+            Op::MemLocal { bytes } => {
+                let fits = matches!(self.result(0), Type::Mem(d, Space::Local) if *bytes as usize % d.size() == 0);
+                self.ensure(10, fits, "memory of a group is local, and holds whole elements")
             }
             Op::MemReduce { fold, .. } => {
                 let (from, _) = pointer(self.operand(0))?;

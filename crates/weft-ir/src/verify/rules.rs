@@ -5,13 +5,17 @@ use crate::attr::Fold;
 use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 use crate::ops::Op;
 use crate::site::Site;
-use crate::types::{Dim, Layout, TensorType, Type};
+use crate::types::{Dim, Layout, Space, TensorType, Type};
 
 pub(super) fn check(m: &Module, f: &Func) -> Checked {
-    let mut ring = Ring { m, f, bound: vec![], rank: None, item: false, around: vec![] };
+    let mut ring = Ring { m, f, bound: vec![], rank: None, around: vec![] };
     for &p in f.params() {
         let symbols = f.ty(p).as_tensor().into_iter().flat_map(|t| &t.dims);
         ring.bound.extend(symbols.filter(|d| matches!(d, Dim::Sym(_))));
+    }
+    let near = |ty: &Type| matches!(ty, Type::Mem(_, Space::Local | Space::Private));
+    if f.params().iter().any(|&p| near(f.ty(p))) || f.results.iter().any(near) {
+        return Err(broken_func(f, "rules.10", "memory of a group or an item goes in or out of a function"));
     }
     if f.kernel && !f.results.is_empty() {
         return Err(broken_func(f, "rules.2", "a kernel has results"));
@@ -26,8 +30,6 @@ struct Ring<'f> {
     bound: Vec<Dim>,
     /// Rank of the enclosing `nt.elementwise`.
     rank: Option<usize>,
-    /// Inside a `simt.items`.
-    item: bool,
     /// The loops and blocks around, innermost last.
     around: Vec<OpId>,
 }
@@ -45,7 +47,7 @@ impl Ring<'_> {
         }
         for &op in &f.region(id).ops {
             let around = &self.around;
-            Rule { m: self.m, f, holder, op, data: f.op(op), rank: self.rank, item: self.item, around }.check()?;
+            Rule { m: self.m, f, holder, op, data: f.op(op), rank: self.rank, around }.check()?;
             for &v in &f.op(op).results {
                 if f.op(op).op.dialect() == "scf" || matches!(f.op(op).op, Op::NtWeaken | Op::NtNull | Op::ListGet) {
                     self.bind_fresh(v);
@@ -55,8 +57,7 @@ impl Ring<'_> {
             if let Op::ShapeBind { dim } = f.op(op).op {
                 self.bound.push(dim);
             }
-            let outer = (self.rank, self.item);
-            self.item |= f.op(op).op == Op::SimtItems;
+            let outer = self.rank;
             if f.op(op).op == Op::NtElementwise {
                 self.rank = f.ty(f.op(op).results[0]).as_tensor().map(TensorType::rank);
             }
@@ -68,7 +69,7 @@ impl Ring<'_> {
             if breakable {
                 self.around.pop();
             }
-            (self.rank, self.item) = outer;
+            self.rank = outer;
         }
         self.bound.truncate(bound);
         Ok(())
@@ -103,7 +104,6 @@ pub(super) struct Rule<'f> {
     op: OpId,
     pub(super) data: &'f OpData,
     rank: Option<usize>,
-    item: bool,
     around: &'f [OpId],
 }
 
@@ -204,7 +204,7 @@ impl<'f> Rule<'f> {
             Yield => self.yields(),
             Return if !typed => Ok(()),
             Return => {
-                let want: Vec<&Type> = if self.item { vec![] } else { self.f.results.iter().collect() };
+                let want: Vec<&Type> = self.f.results.iter().collect();
                 let found = self.types(ins);
                 self.ensure(2, found == want, &format!("returns {}, not {}", list(&found), list(&want)))
             }
@@ -234,19 +234,16 @@ impl<'f> Rule<'f> {
             ParFor { .. } => {
                 let in_order = ins.len() > 1 && ins.last().is_some_and(|&v| *self.f.ty(v) == Type::BOOL);
                 let sizes = &ins[..ins.len() - usize::from(in_order)];
-                self.ensure(5, sizes.iter().all(|&v| *self.f.ty(v) == Type::I64), "the sizes are not all i64")?;
+                let index = self.operand(0);
+                // Kernels may count in 32 bits.
+                self.ensure(5, *index == Type::I64 || self.f.kernel && is_index(index), "the sizes are not all i64")?;
+                self.ensure(5, sizes.iter().all(|&v| self.f.ty(v) == index), "the sizes differ in type")?;
                 self.region_args(0, &self.types(sizes))
             }
             ParBlocks { .. } => {
                 let index = self.operand(0);
                 self.ensure(5, is_index(index) && self.operand(1) == index, "the numbers are no i64 or pyint")?;
                 self.region_args(0, &[index])
-            }
-            SimtItems => {
-                let index = self.operand(0);
-                self.ensure(5, is_index(index), "the sizes are no i64 or i32")?;
-                self.ensure(5, ins.iter().all(|&v| self.f.ty(v) == index), "the sizes differ in type")?;
-                self.region_args(0, &self.types(ins))
             }
             SimtLaunch { kernel, dims } => self.launch(kernel, *dims as usize),
             SimtGlobalId { .. } | SimtGlobalSize { .. } => {

@@ -1,7 +1,7 @@
 //! Ring three: what each stage promises.
 
 use super::{Checked, broken, broken_func};
-use crate::attr::Access;
+use crate::attr::{Access, Level};
 use crate::func::{Func, Module, OpId, RegionId, Stage};
 use crate::ops::Op;
 use crate::types::{Place, Space, Type};
@@ -17,17 +17,51 @@ pub(super) fn check(m: &Module, f: &Func) -> Checked {
             ));
         }
     }
-    ring.region(f.body, None, Around { parallel: false, place: None })?;
+    ring.region(f.body, None, Around { parallel: false, inside: Inside::Function, place: None })?;
     ring.transfers_to_read()
 }
 
 /// What stands around a region.
 #[derive(Clone, Copy)]
 struct Around<'a> {
-    /// A `par.for` or `simt.items`.
+    /// A parallel loop.
     parallel: bool,
+    /// What the region is a part of.
+    inside: Inside,
     /// An `env.region` at this place.
     place: Option<&'a Place>,
+}
+
+/// Where an op stands among the levels of parallel loops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    /// In no parallel loop.
+    Function,
+    /// In the body of a loop over groups.
+    Grid,
+    /// Under control flow of it, which is the same for all items.
+    GridFlow,
+    /// In the body of a loop over a group's items.
+    Group,
+    /// In any other parallel loop, or deeper.
+    Items,
+}
+
+impl Inside {
+    fn of(op: &Op, around: Inside) -> Inside {
+        match (op, around) {
+            (Op::ParFor { level: Level::Grid(_), .. }, _) => Inside::Grid,
+            (Op::ParFor { level: Level::Group, .. }, _) => Inside::Group,
+            (Op::ParFor { .. } | Op::ParBlocks { .. } | Op::MemProduct, _) => Inside::Items,
+            (_, Inside::Grid) => Inside::GridFlow,
+            (_, Inside::Group) => Inside::Items,
+            (_, same) => same,
+        }
+    }
+
+    fn is_grid(self) -> bool {
+        matches!(self, Inside::Grid | Inside::GridFlow)
+    }
 }
 
 struct Ring<'f> {
@@ -65,7 +99,7 @@ impl<'f> Ring<'f> {
         }
         let mut inner = around;
         match &data.op {
-            Op::SimtGlobalId { .. } | Op::SimtGlobalSize { .. } | Op::SimtItems if !self.f.kernel => {
+            Op::SimtGlobalId { .. } | Op::SimtGlobalSize { .. } if !self.f.kernel => {
                 return fail("stage.3", "work-items exist in kernels only");
             }
             Op::SimtLaunch { .. }
@@ -79,8 +113,32 @@ impl<'f> Ring<'f> {
             {
                 return fail("stage.3", "kernels and parallel loops neither allocate, move memory nor launch");
             }
-            Op::SimtItems if around.parallel => return fail("stage.3", "work-items inside a parallel loop"),
-            Op::ParFor { .. } | Op::SimtItems | Op::MemProduct => inner.parallel = true,
+            Op::ParFor { level: Level::Grid(0), .. } => return fail("stage.9", "groups without items"),
+            Op::ParFor { level: Level::Grid(_), .. } if around.parallel => {
+                return fail("stage.9", "groups inside a parallel loop");
+            }
+            Op::ParFor { level: Level::Group, .. } if !around.inside.is_grid() => {
+                return fail("stage.9", "the items of no group");
+            }
+            Op::ParFor { level: Level::Item, .. } if around.inside.is_grid() => {
+                return fail("stage.9", "a loop over groups holds loops over their items only");
+            }
+            Op::MemLocal { .. } if around.inside != Inside::Grid => {
+                return fail("stage.9", "local memory is made in the body of a loop over groups");
+            }
+            Op::SimtBarrier { .. } if around.inside != Inside::Group => {
+                return fail("stage.9", "a barrier stands in the body of a loop over a group's items");
+            }
+            op if around.inside.is_grid()
+                && !matches!(op, Op::MemLocal { .. } | Op::MemOffset)
+                && (op.dialect() == "mem" || op.effects().may_raise || *op == Op::Return) =>
+            {
+                return fail(
+                    "stage.9",
+                    "what is the same for all items of a group touches no memory and raises nothing",
+                );
+            }
+            Op::ParFor { .. } | Op::MemProduct => inner.parallel = true,
             Op::EnvRegion { .. } if around.place.is_some() => {
                 return fail("stage.6", "an env.region inside another");
             }
@@ -90,6 +148,7 @@ impl<'f> Ring<'f> {
             op if self.stage >= Stage::Placed && op.dialect() == "nt" => self.placed(id, around)?,
             _ => {}
         }
+        inner.inside = Inside::of(&data.op, around.inside);
         data.regions.iter().try_for_each(|&r| self.region(r, Some(id), inner))
     }
 

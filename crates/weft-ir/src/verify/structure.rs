@@ -1,6 +1,7 @@
 //! Ring one: ids, definitions, dominance, terminators, counts.
 
 use super::{Checked, broken, broken_func};
+use crate::attr::Level;
 use crate::func::{Func, OpId, RegionId, ValueId};
 use crate::ops::Op;
 
@@ -12,7 +13,7 @@ pub(super) fn check(f: &Func) -> Checked {
         placed: vec![false; f.ops.len()],
         held: vec![false; f.regions.len()],
     };
-    ring.region(f.body, None, Exits { return_: true, yield_: false, around: 0, handler: false })
+    ring.region(f.body, None, Exits { return_: true, yield_: false, around: 0, handler: false, items: false })
 }
 
 /// Which terminators may stand in a region besides `raise`.
@@ -24,6 +25,8 @@ struct Exits {
     around: u32,
     /// Inside the handler of a `try`.
     handler: bool,
+    /// Inside the items of a kernel.
+    items: bool,
 }
 
 struct Ring<'f> {
@@ -136,15 +139,16 @@ impl Ring<'_> {
         }
         let isolated = matches!(data.op, Op::NtElementwise | Op::EnvRegion { .. });
         // Parallel items and whole-array bodies are left by `raise` only.
-        let pieces = matches!(data.op, Op::ParFor { .. } | Op::ParBlocks { .. } | Op::NtProduct | Op::MemProduct);
-        let parallel = pieces || data.op == Op::SimtItems;
-        let return_ = exits.return_ && !isolated && !pieces;
+        let parallel = matches!(data.op, Op::ParFor { .. } | Op::ParBlocks { .. } | Op::NtProduct | Op::MemProduct);
+        // A kernel's items may end early.
+        let items = self.f.kernel && !exits.items && matches!(data.op, Op::ParFor { level: Level::Item, .. });
+        let return_ = exits.return_ && !isolated && (!parallel || items);
         let around = if isolated || parallel { 0 } else { exits.around + u32::from(data.op.is_breakable()) };
         let outer =
             if isolated { std::mem::replace(&mut self.visible, vec![false; self.f.values.len()]) } else { vec![] };
         for (i, &r) in data.regions.iter().enumerate() {
             let handler = exits.handler || i == 1 && matches!(data.op, Op::ScfTry | Op::PyTry);
-            self.region(r, Some(id), Exits { return_, yield_: true, around, handler })?;
+            self.region(r, Some(id), Exits { return_, yield_: true, around, handler, items: exits.items || parallel })?;
         }
         if isolated {
             self.visible = outer;

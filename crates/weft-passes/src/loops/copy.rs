@@ -573,9 +573,7 @@ impl Lower<'_> {
             l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
-        let cost = cost::of_region(&self.r.dst, region);
-        let op = if self.place.is_host() { Op::ParFor { cost } } else { Op::SimtItems };
-        self.r.b().op(op, &sizes, &[], &[region]);
+        self.items(&sizes, region);
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 use super::array::Array;
 use super::{Lower, cost};
 use weft_diag::Diagnostic;
-use weft_ir::attr::Unit;
+use weft_ir::attr::{Level, Unit};
 use weft_ir::{Dim, Layout, Op, OpId, Type, ValueId};
 
 /// The iteration space of one op.
@@ -78,10 +78,8 @@ impl Lower<'_> {
                 Ok(())
             })?;
             self.r.span = data.span;
-            let op =
-                if at.is_host() { Op::ParFor { cost: cost::of_region(&self.r.dst, region) } } else { Op::SimtItems };
             sizes.extend(in_order);
-            self.r.b().op(op, &sizes, &[], &[region]);
+            self.items(&sizes, region);
         }
         Ok(())
     }
@@ -117,7 +115,7 @@ impl Lower<'_> {
             l.r.span = data.span;
             cost = cost::of_region(&l.r.dst, items);
             let mut b = l.r.b();
-            b.op(Op::ParFor { cost }, &sizes[1..], &[], &[items]);
+            b.op(Op::ParFor { cost, level: Level::Item }, &sizes[1..], &[], &[items]);
             b.effect(Op::Yield, &[]);
             Ok(())
         })?;

@@ -2,20 +2,21 @@
 //!
 //! Along the last axes, a block of elements is computed into memory of its own, which stays in the nearest cache, and the
 //! routine that reduces takes it from there. Along others, the elements of a run are folded one row after the other into
-//! the results, which are neighbours and so vectors.
+//! the results, which are neighbours and so vectors. On a device, both are kernels (`fold_device`).
 
 use super::array::Array;
 use super::elementwise::Space;
+use super::fold_device::Elements;
 use super::{Lower, cost};
 use weft_diag::Diagnostic;
-use weft_ir::attr::{BinOp, CmpOp, Const, Fold, Unit};
-use weft_ir::{DType, Dim, Layout, Op, OpId, Place, RegionId, Space as Memory, TensorType, Type, ValueId, reduce};
+use weft_ir::attr::{BinOp, CmpOp, Const, Fold, Level, Unit};
+use weft_ir::{DType, Dim, Layout, Op, OpId, RegionId, Space as Memory, TensorType, Type, ValueId, reduce};
 
 /// Most neighbouring results that are folded at a time: they stay in the nearest cache.
 const WIDTH: i64 = 512;
 
 /// What is folded: an elementwise op over its space.
-struct Work<'a> {
+pub(super) struct Work<'a> {
     op: OpId,
     space: &'a Space,
     inputs: &'a [Option<Array>],
@@ -24,14 +25,21 @@ struct Work<'a> {
     truth: Option<ValueId>,
 }
 
+impl Work<'_> {
+    /// Whether an element is found by its position among all.
+    pub(super) fn is_flat(&self) -> bool {
+        self.space.collapsed
+    }
+}
+
 /// Bools that are counted at a time.
 const COUNTED: i64 = 16 << 10;
 
 /// The sizes of the axes before those that are folded away, of these, and of those after; axes of size 1 left out.
-struct Sizes {
-    before: Vec<ValueId>,
-    folded: Vec<ValueId>,
-    after: Vec<ValueId>,
+pub(super) struct Sizes {
+    pub before: Vec<ValueId>,
+    pub folded: Vec<ValueId>,
+    pub after: Vec<ValueId>,
 }
 
 impl Lower<'_> {
@@ -41,8 +49,8 @@ impl Lower<'_> {
         let result = self.r.src.ty(data.results[0]).as_tensor().cloned();
         let work = self.r.src.region(data.regions[0]).ops[0];
         let from = self.r.src.ty(self.r.src.op(work).results[0]).as_tensor().cloned();
-        let (Some(result), Some(from), true) = (result, from, self.place.is_host()) else {
-            return Err(Diagnostic::internal(data.span, "a fold of no array on the host"));
+        let (Some(result), Some(from)) = (result, from) else {
+            return Err(Diagnostic::internal(data.span, "a fold of no array"));
         };
         let inputs: Vec<Option<Array>> =
             self.r.src.op(work).operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
@@ -51,7 +59,7 @@ impl Lower<'_> {
         // Elements are folded in C order.
         space.collapsed &= arrays.iter().all(|a| a.ty.layout == Layout::C);
         self.count_bytes(&from);
-        let out = self.alloc(&result, &Place::Host);
+        let out = self.alloc(&result, &self.place.clone());
         let mut sizes = |wanted: &dyn Fn(u32) -> bool| -> Vec<ValueId> {
             let axes = from.dims.iter().enumerate().filter(|(k, d)| wanted(*k as u32) && **d != Dim::Const(1));
             axes.map(|(_, d)| self.size(*d)).collect()
@@ -62,9 +70,16 @@ impl Lower<'_> {
             folded: sizes(&|k| (first..=last).contains(&k)),
             after: sizes(&|k| k > last),
         };
-        let truth = self.truth(work, fold, &from).filter(|_| sizes.before.is_empty() && sizes.after.is_empty());
+        let on_host = self.place.is_host();
+        let truth = self
+            .truth(work, fold, &from)
+            .filter(|_| on_host)
+            .filter(|_| sizes.before.is_empty() && sizes.after.is_empty());
         let work = Work { op: work, space: &space, inputs: &inputs, dtype: from.dtype, truth };
         match sizes.after.is_empty() {
+            along if !on_host => {
+                self.fold_on_device(Elements::Computed(&work), sizes, (fold, from.dtype), &out, along)?;
+            }
             true => self.fold_along(&work, &sizes, fold, &out)?,
             false => self.fold_across(&work, &sizes, fold, &out)?,
         }
@@ -92,7 +107,7 @@ impl Lower<'_> {
     }
 
     /// One element, at an index of each wide axis.
-    fn computed(&mut self, work: &Work<'_>, indices: &[ValueId]) -> Result<ValueId, Diagnostic> {
+    pub(super) fn computed(&mut self, work: &Work<'_>, indices: &[ValueId]) -> Result<ValueId, Diagnostic> {
         let (_, yields) = self.values_at(work.op, work.space, work.inputs, indices)?;
         match work.truth {
             Some(truth) => Ok(self.element(truth, DType::Bool)),
@@ -108,7 +123,7 @@ impl Lower<'_> {
     ) -> Result<u64, Diagnostic> {
         let region = self.item_region(body)?;
         let (tenths, cost) = (cost::tenths(&self.r.dst, region).max(1), cost::of_region(&self.r.dst, region));
-        self.r.b().op(Op::ParFor { cost }, &[count], &[], &[region]);
+        self.r.b().op(Op::ParFor { cost, level: Level::Item }, &[count], &[], &[region]);
         Ok(tenths)
     }
 
@@ -357,8 +372,9 @@ impl Lower<'_> {
                     let v = l.computed(work, &indices)?;
                     let ty = Type::Num(work.dtype);
                     let mut b = l.r.b();
-                    let so_far = b.value(Op::MemLoad { unit: Unit::Element }, &[to, k], ty.clone());
-                    let v = b.value(folding(fold), &[so_far, v], ty);
+                    let so_far = b.value(Op::MemLoad { unit: Unit::Element }, &[to, k], ty);
+                    let v = l.fold_two(fold, so_far, v);
+                    let mut b = l.r.b();
                     b.effect(Op::MemStore { unit: Unit::Element }, &[v, to, k]);
                     Ok(())
                 })?;
@@ -409,9 +425,21 @@ impl Lower<'_> {
         next
     }
 
+    /// An element folded into what there is so far. Of two zeros the first stays the least or the largest.
+    pub(super) fn fold_two(&mut self, fold: Fold, so_far: ValueId, v: ValueId) -> ValueId {
+        let operands = if matches!(fold, Fold::Min | Fold::Max) { [v, so_far] } else { [so_far, v] };
+        let ty = self.r.dst.ty(v).clone();
+        self.r.b().value(folding(fold), &operands, ty)
+    }
+
     /// What a fold begins with, and the result where nothing is folded. NumPy's sums begin with 0.0: of -0.0 alone they are 0.0.
-    fn identity(&mut self, fold: Fold, dtype: DType) -> ValueId {
+    pub(super) fn identity(&mut self, fold: Fold, dtype: DType) -> ValueId {
         let float = !dtype.is_int() && dtype != DType::Bool;
+        let fold = match fold {
+            Fold::Min if dtype == DType::Bool => Fold::All,
+            Fold::Max if dtype == DType::Bool => Fold::Any,
+            fold => fold,
+        };
         let most = (1 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed()))) - 1;
         let value = match fold {
             Fold::Sum if dtype.is_complex() => Const::Complex(0.0, 0.0),

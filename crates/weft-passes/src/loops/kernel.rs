@@ -5,15 +5,15 @@
 //! kernel, where `return` leaves the item.
 //! NumPy arguments of a device kernel are made valid there first, and written ones are made valid on the host after.
 
-use super::{Lower, cost};
+use super::Lower;
 use crate::{PassCx, canon, place};
 use std::collections::BTreeSet;
 use weft_diag::Diagnostic;
 use weft_ir::attr::Access;
 use weft_ir::{Builder, Func, Op, OpId, Place, RegionId, Type, ValueId};
 
-/// The host function of a kernel.
-pub fn lower(f: &Func, cx: &PassCx) -> Result<Func, Diagnostic> {
+/// The host function of a kernel, and the loop of it that runs on a device, if one does.
+pub fn lower(f: &Func, cx: &PassCx) -> Result<(Func, BTreeSet<OpId>), Diagnostic> {
     let at = place::kernel_place(f, cx)?;
     let mut f = f.clone();
     if at.is_host() {
@@ -48,13 +48,13 @@ pub fn lower(f: &Func, cx: &PassCx) -> Result<Func, Diagnostic> {
         l.items.clear();
         Ok(())
     })?;
-    let op = if at.is_host() { Op::ParFor { cost: cost::of_region(&l.r.dst, region) } } else { Op::SimtItems };
-    l.r.b().op(op, &sizes, &[], &[region]);
+    l.place = at.clone();
+    l.items(&sizes, region);
     for (_, a) in originals.iter().filter(|(v, a)| a.ty.place != at && written.contains(v)) {
         l.need(a, &Place::Host, Access::Read);
     }
     l.r.b().effect(Op::Return, &[]);
-    Ok(l.r.dst)
+    Ok((l.r.dst, l.offloaded))
 }
 
 /// Puts a body that returns from inside into a block, which it leaves instead: iterations end only at their end.

@@ -1,10 +1,10 @@
 //! `nt.matmul` and `nt.product` → calls of the one routine that multiplies matrices, which gives its work to threads: one for each
-//! matrix of a stack. Small products whose sizes are known are written out.
+//! matrix of a stack. Small products whose sizes are known are written out. On a device, a kernel (`matmul_device`).
 
 use super::Lower;
 use super::array::Array;
 use weft_diag::Diagnostic;
-use weft_ir::attr::CmpOp;
+use weft_ir::attr::{CmpOp, Level};
 use weft_ir::{Dim, Op, OpId, Place, Type, ValueId};
 
 /// Products of elements up to which a stack is multiplied on one thread.
@@ -42,12 +42,11 @@ impl Lower<'_> {
         let Some(ty) = self.r.src.ty(data.results[0]).as_tensor().cloned() else {
             return Err(Diagnostic::internal(data.span, "a product that is no array"));
         };
-        if !self.place.is_host() {
-            let message = "matrix products are not supported on a device yet";
-            return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
-        }
-        let to = self.alloc(&ty, &Place::Host);
+        let to = self.alloc(&ty, &self.place.clone());
         self.arrays.insert(data.results[0], to.clone());
+        if !self.place.is_host() {
+            return self.multiply_on_device(&a, &b, &to);
+        }
         self.multiply(a, b, to)
     }
 
@@ -136,7 +135,7 @@ impl Lower<'_> {
             l.r.b().effect(Op::Yield, &[]);
             Ok(())
         })?;
-        self.r.b().op(Op::ParFor { cost }, sizes, &[], &[region]);
+        self.r.b().op(Op::ParFor { cost, level: Level::Item }, sizes, &[], &[region]);
         Ok(())
     }
 

@@ -7,8 +7,8 @@
 //!   one value of its machine type. `none` has no slot.
 //! - A size symbol is the value of the first parameter that has it, or what `shape.bind` gave it.
 //! - Sizes that `nt.refine` compares and finds different raise; equal symbols are never compared.
-//! - Every item of device work is first written as `simt.items` in the host function, and then moved into a kernel
-//!   with what it captured as parameters (`outline`).
+//! - Device work is first written as parallel loops in the host function, each of which is then moved into a kernel with what it
+//!   captured as parameters (`outline`).
 //!
 //! - Arrays pass through control flow, cells and calls as their slots. A symbol that such an array is the first to have is the
 //!   size in its slot.
@@ -24,15 +24,18 @@ mod dot;
 mod elementwise;
 mod flow;
 mod fold;
+mod fold_device;
 mod kernel;
 mod linalg;
 mod list;
 mod masks;
 mod matmul;
+mod matmul_device;
 mod outline;
 mod parts;
 mod reduce;
 mod scan;
+mod scan_device;
 mod small;
 mod split;
 mod view;
@@ -58,10 +61,10 @@ pub fn run(mut m: Module, cx: &PassCx) -> Result<Module, Diagnostic> {
     m.funcs.iter_mut().filter(|f| !f.kernel).for_each(split::run);
     let offloads = m.funcs.iter().any(uses_a_device);
     for f in &m.funcs {
-        let mut host = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f, too_big, offloads)? };
+        let (mut host, offloaded) = if f.kernel { kernel::lower(f, cx)? } else { lower_func(f, too_big, offloads)? };
         canon::cse(&mut host);
         canon::dce(&mut host);
-        let kernels = outline::run(&mut host);
+        let kernels = outline::run(&mut host, &offloaded);
         canon::dce(&mut host);
         own::run(&mut host);
         if funcs.is_empty() {
@@ -95,13 +98,14 @@ fn uses_a_device(f: &Func) -> bool {
     found
 }
 
-fn lower_func(f: &Func, too_big: u32, offloads: bool) -> Result<Func, Diagnostic> {
+/// The function, and the loops of it that run on a device.
+fn lower_func(f: &Func, too_big: u32, offloads: bool) -> Result<(Func, BTreeSet<OpId>), Diagnostic> {
     let mut l = Lower::new(f);
     l.too_big = too_big;
     l.told = offloads.then(|| written::Told::new(f));
     l.params();
     l.block(f.body)?;
-    Ok(l.r.dst)
+    Ok((l.r.dst, l.offloaded))
 }
 
 /// A function being lowered.
@@ -143,6 +147,8 @@ struct Lower<'s> {
     counted: BTreeMap<ValueId, masks::Counted>,
     /// Whether what is written here shares memory with nothing that is read, but itself.
     writes_new: bool,
+    /// New loops that run on a device: kernels to be.
+    offloaded: BTreeSet<OpId>,
     /// How many loops of the user's the cursor is in.
     loops: u32,
     /// What the runtime knows of the host's writes, where parts of the program run on a device.
@@ -177,6 +183,7 @@ impl<'s> Lower<'s> {
             room: None,
             counted: BTreeMap::new(),
             writes_new: false,
+            offloaded: BTreeSet::new(),
             loops: 0,
             told: None,
         }

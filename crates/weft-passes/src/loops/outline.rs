@@ -1,17 +1,17 @@
-//! `simt.items` in a host function → a kernel, and a `simt.launch` in its place.
+//! A parallel loop of a host function that runs on a device → a kernel, and a `simt.launch` in its place.
 //!
 //! The kernel's parameters are what the items use from outside: pointers first, then scalars by falling size, so that
 //! the packed argument block has no holes. Constants are repeated in the kernel instead of passed.
 
 use crate::canon;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_ir::{Func, Op, OpData, OpId, RegionId, Type, ValueId};
 
-/// Outlines every `simt.items`; kernels are named `@name.k0`, `@name.k1`, ….
-pub fn run(f: &mut Func) -> Vec<Func> {
+/// Outlines these loops; kernels are named `@name.k0`, `@name.k1`, ….
+pub fn run(f: &mut Func, offloaded: &BTreeSet<OpId>) -> Vec<Func> {
     let mut found = vec![];
     f.walk(&mut |op| {
-        if f.op(op).op == Op::SimtItems {
+        if offloaded.contains(&op) {
             found.push(op);
         }
     });

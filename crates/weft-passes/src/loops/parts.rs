@@ -1,9 +1,10 @@
 //! Work in parts: numbers, positions and loops that several lowerings share.
 
-use super::Lower;
 use super::array::Array;
+use super::{Lower, cost};
 use weft_diag::Diagnostic;
-use weft_ir::{Op, Place, RegionId, Space, Type, ValueId};
+use weft_ir::attr::Level;
+use weft_ir::{Op, RegionId, Type, ValueId};
 
 impl Lower<'_> {
     /// An op on two numbers.
@@ -50,13 +51,7 @@ impl Lower<'_> {
 
     /// Memory for so many elements of an array's dtype: pointer and owner.
     pub(super) fn scratch(&mut self, like: &Array, count: ValueId) -> [ValueId; 2] {
-        let mut b = self.r.b();
-        let item = b.i64(like.ty.dtype.size() as i64);
-        let bytes = b.value(Op::Mul, &[count, item], Type::I64);
-        let types = [Type::Mem(like.ty.dtype, Space::Host), Type::Owner];
-        let op = b.op(Op::MemAlloc { at: Place::Host }, &[bytes], &types, &[]);
-        let made = &b.func.op(op).results;
-        [made[0], made[1]]
+        self.room(like.ty.dtype, count)
     }
 
     /// The region of a parallel loop over items.
@@ -71,6 +66,20 @@ impl Lower<'_> {
             Ok(())
         })?;
         Ok(region)
+    }
+
+    /// A parallel loop over items, where the ops at the cursor run: on a device, a kernel to be.
+    pub(super) fn items(&mut self, sizes: &[ValueId], region: RegionId) {
+        let cost = cost::of_region(&self.r.dst, region);
+        self.at_place(Op::ParFor { cost, level: Level::Item }, sizes, region);
+    }
+
+    /// A parallel loop at the cursor's place.
+    pub(super) fn at_place(&mut self, op: Op, sizes: &[ValueId], region: RegionId) {
+        let id = self.r.b().op(op, sizes, &[], &[region]);
+        if !self.place.is_host() {
+            self.offloaded.insert(id);
+        }
     }
 
     /// A parallel loop over so many items of so many elements, which take so many tenths of a nanosecond.

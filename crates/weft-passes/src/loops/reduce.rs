@@ -1,13 +1,15 @@
 //! `nt.reduce` → calls of the one routine that reduces, in parallel where there is much to do.
 //!
 //! Of one line, blocks are reduced by themselves and their results together: the order of `weft_ir::reduce`, so that it does
-//! not matter how many threads there are. Of many lines, tiles of lines.
+//! not matter how many threads there are. Of many lines, tiles of lines. On a device it is kernels (`fold_device`).
 
 use super::Lower;
 use super::array::Array;
+use super::fold::Sizes;
+use super::fold_device::Elements;
 use weft_diag::Diagnostic;
 use weft_ir::attr::{CmpOp, Fold};
-use weft_ir::{Dim, Layout, Op, OpId, Place, Type, ValueId, reduce};
+use weft_ir::{Dim, Layout, Op, OpId, Type, ValueId, reduce};
 
 /// Most lines that one item of a parallel loop reduces, and the elements for which it takes fewer.
 const TILE: i64 = 64;
@@ -39,17 +41,53 @@ impl Lower<'_> {
         let ([first, .., last] | [first @ last], Some(ty)) = (axes, result) else {
             return Err(Diagnostic::internal(data.span, "a reduction of no axis"));
         };
+        let out = self.alloc(&ty, &self.place.clone());
         if !self.place.is_host() {
-            let message = "reductions are not supported on a device yet";
-            return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
+            self.reduce_on_device(&a, &out, fold, *first as usize, *last as usize)?;
+            self.arrays.insert(data.results[0], out);
+            return Ok(());
         }
-        let out = self.alloc(&ty, &Place::Host);
         let lines = self.lines(&a, *first as usize, *last as usize);
         match lines.inner {
             None => self.reduce_line(&a, &out, fold, &lines)?,
             Some(inner) => self.reduce_lines(&a, &out, fold, &lines, inner)?,
         }
         self.arrays.insert(data.results[0], out);
+        Ok(())
+    }
+
+    /// The op on a device. Which order it is, depends on the strides, as it does on the host.
+    fn reduce_on_device(
+        &mut self,
+        a: &Array,
+        out: &Array,
+        fold: Fold,
+        first: usize,
+        last: usize,
+    ) -> Result<(), Diagnostic> {
+        let wide = |range: std::ops::Range<usize>| -> Vec<ValueId> {
+            range.filter(|&k| a.ty.dims[k] != Dim::Const(1)).map(|k| a.sizes[k]).collect()
+        };
+        let sizes =
+            || Sizes { before: wide(0..first), folded: wide(first..last + 1), after: wide(last + 1..a.ty.rank()) };
+        let of = (fold, a.ty.dtype);
+        if a.ty.layout == Layout::C {
+            let along = sizes().after.is_empty();
+            return self.fold_on_device(Elements::Flat(a.mem, None), sizes(), of, out, along);
+        }
+        let lines = self.lines(a, first, last);
+        let Some((_, in_step)) = lines.inner else {
+            return self.fold_on_device(Elements::Strided(a), sizes(), of, out, true);
+        };
+        let across = self.is_across(&lines, in_step);
+        let [row_by_row, line_by_line] = [false, true].map(|along| {
+            self.nested(|l| {
+                l.fold_on_device(Elements::Strided(a), sizes(), of, out, along)?;
+                l.r.b().effect(Op::Yield, &[]);
+                Ok(())
+            })
+        });
+        self.r.b().op(Op::ScfIf, &[across], &[], &[row_by_row?.0, line_by_line?.0]);
         Ok(())
     }
 

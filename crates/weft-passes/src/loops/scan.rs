@@ -1,4 +1,4 @@
-//! `nt.scan` → a call of the routine that folds a vector and keeps what came out at every step.
+//! `nt.scan` → a call of the routine that folds a vector and keeps what came out at every step; on a device, kernels (`scan_device`).
 
 use super::Lower;
 use crate::canon;
@@ -13,10 +13,6 @@ impl Lower<'_> {
         let data = self.r.src.op(id).clone();
         let (operand, result) = (data.operands[0], data.results[0]);
         let from = self.array(operand).clone();
-        if !self.place.is_host() {
-            let message = "running sums are not supported on a device yet";
-            return Err(Diagnostic::unsupported(data.span, message).help("run it outside the device context"));
-        }
         let Some(ty) = self.r.src.ty(result).as_tensor().cloned() else {
             return Err(Diagnostic::internal(data.span, "no array is scanned"));
         };
@@ -27,6 +23,11 @@ impl Lower<'_> {
         });
         let alone = made.is_some() && self.r.src.use_counts()[operand.index()] == 1;
         let to = if alone { from.clone() } else { self.alloc(&ty, &self.place.clone()) };
+        if !self.place.is_host() {
+            self.scan_on_device(&from, &to, fold)?;
+            self.arrays.insert(result, to);
+            return Ok(());
+        }
         let words = [to.mem, from.mem, from.sizes[0], from.strides[0]];
         self.r.b().effect(Op::MemScan { fold }, &words);
         self.arrays.insert(result, to);
