@@ -9,7 +9,16 @@ from support import function
 pytestmark = pytest.mark.usefixtures("threads_kept")
 
 
-EXPRESSIONS = ["a * b", "a * b[..., :1]", "a[1:] - b[:-1]", "a[::-1] + b", "a.T * b.T", "a > b", "-a"]
+EXPRESSIONS = [
+    "a * b",
+    "a * b[..., :1]",
+    "a[..., :3] * b[..., :3]",
+    "a[1:] - b[:-1]",
+    "a[::-1] + b",
+    "a.T * b.T",
+    "a > b",
+    "-a",
+]
 # Around the ends of rows, blocks and runs; nothing; axes of one.
 SHAPES = {
     1: [(0,), (1,), (9,), (65,), (2049,), (40_001,)],
@@ -127,3 +136,55 @@ def test_more_elements_than_can_be_counted():
     assert of_all(np.arange(4.0)) == of_all.py_func(np.arange(4.0))
     with pytest.raises(ValueError, match="array is too big"):
         of_all(np.zeros(1 << 21))
+
+
+@weft.njit
+def windows(x, w):
+    k, m = w.shape
+    out = np.empty((x.shape[0] - k + 1, x.shape[1] - m + 1))
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = np.sum(x[i : i + k, j : j + m] * w)
+    return out
+
+
+@weft.njit
+def windows_at_once(x, w):
+    k, m = w.shape
+    out = np.empty((x.shape[0] - k + 1, x.shape[1] - m + 1))
+    for i in weft.prange(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = np.sum(x[i : i + k, j : j + m] * w)
+    return out
+
+
+# spec: N3, N14
+@pytest.mark.parametrize("k, m", [(0, 2), (1, 1), (1, 2), (3, 3), (4, 5), (4, 8), (3, 11), (9, 9)])
+def test_one_result_of_few_elements_in_a_loop(k, m):
+    rng = np.random.default_rng(k)
+    x, w = rng.normal(size=(11, 14)), rng.normal(size=(k, m))
+    alone = function("np.sum(t)", "t")
+    wanted = np.array([[alone(x[i : i + k, j : j + m] * w) for j in range(15 - m)] for i in range(12 - k)])
+    assert windows(x, w).tobytes() == wanted.tobytes()
+    for threads in (1, 2, 7):
+        weft.set_num_threads(threads)
+        assert windows_at_once(x, w).tobytes() == wanted.tobytes()
+
+
+@weft.njit
+def distances(x, y):
+    return ((x[:, None] - y) ** 2).sum(axis=2)
+
+
+# spec: N3, N7, N14
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 17, 31, 32, 33, 64, 65])
+def test_short_rows_side_by_side(n):
+    rng = np.random.default_rng(n)
+    alone = function("np.sum(t, axis=2)", "t")
+    for code in "df":
+        x, y = rng.normal(size=(5, n)).astype(code), rng.normal(size=(67, n)).astype(code)
+        wanted = alone((x[:, None] - y) ** 2)
+        for threads in (1, 2, 7):
+            weft.set_num_threads(threads)
+            assert distances(x, y).tobytes() == wanted.tobytes()
+            assert distances(x, y[::-1].copy(order="F")[::-1]).tobytes() == wanted.tobytes()

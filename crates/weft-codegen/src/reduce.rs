@@ -38,9 +38,12 @@ struct Lines {
     /// From one reduction to the next.
     in_step: isize,
     out_step: isize,
-    /// Elements of a run, where the order is that of runs: 1 where the elements are results of runs.
+    /// Elements of a run, where the order is that of runs: 1 where the elements are results of runs. [`TREE`] where it is not.
     run: usize,
 }
+
+/// The order is that along the fastest axis, however the elements lie.
+const TREE: usize = 0;
 
 /// What compiled code calls: the number of a fold, the number of a dtype, and a [`Lines`] in words.
 ///
@@ -77,6 +80,8 @@ pub(crate) unsafe extern "C" fn reduce(fold: u64, dtype: u64, lines: *const u64)
 pub(crate) trait Item: Copy {
     const ZERO: Self;
     const ONE: Self;
+    /// Whether a product with 1 is the same number, to the sign of its zeros.
+    const ONE_IS_NEUTRAL: bool = true;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     /// A block of neighbours.
@@ -149,6 +154,7 @@ macro_rules! complexes {
         impl Item for Complex<$t> {
             const ZERO: Self = Complex(0.0, 0.0);
             const ONE: Self = Complex(1.0, 0.0);
+            const ONE_IS_NEUTRAL: bool = false;
             #[inline(always)]
             fn plus(self, other: Self) -> Self { Complex(self.0 + other.0, self.1 + other.1) }
             #[inline(always)]
@@ -183,6 +189,8 @@ pub(crate) trait Combine<T: Copy> {
     const IDENTITY: T;
     /// The result of no elements.
     const EMPTY: T = Self::IDENTITY;
+    /// Whether an element folded with the identity is the same one.
+    const NEUTRAL: bool = true;
     /// Whether it needs no register beside the accumulators.
     const LEAN: bool = false;
     fn fold(a: T, b: T) -> T;
@@ -207,6 +215,7 @@ impl<T: Item> Combine<T> for Sum {
 
 impl<T: Item> Combine<T> for Prod {
     const IDENTITY: T = T::ONE;
+    const NEUTRAL: bool = T::ONE_IS_NEUTRAL;
     const LEAN: bool = true;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
@@ -214,13 +223,14 @@ impl<T: Item> Combine<T> for Prod {
     }
 }
 
-// Not a number wins: the first that is not equal to itself stays.
+// Not a number wins: the first that is not equal to itself stays. Of two that are equal, as zeros of either sign, the second, as
+// `arith.min` and `arith.max` have it.
 #[allow(clippy::eq_op)]
 impl<T: Ordered> Combine<T> for Min {
     const IDENTITY: T = T::MOST;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
-        if a <= b || a != a { a } else { b }
+        if a < b || a != a { a } else { b }
     }
 }
 
@@ -229,7 +239,7 @@ impl<T: Ordered> Combine<T> for Max {
     const IDENTITY: T = T::LEAST;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
-        if a >= b || a != a { a } else { b }
+        if a > b || a != a { a } else { b }
     }
 }
 
@@ -281,7 +291,14 @@ fn all<T: Item, C: Combine<T>, const WIDE: bool>(l: &Lines) {
     if l.n == 0 {
         return fill(l, C::EMPTY);
     }
-    if l.run == 1 || (l.in_step != 0 && l.stride.unsigned_abs() >= l.in_step.unsigned_abs()) {
+    let across = l.in_step != 0 && l.stride.unsigned_abs() >= l.in_step.unsigned_abs();
+    // What fills a part of the lanes is one load.
+    let short = l.n <= SHORT && l.n != PART / size_of::<T>();
+    if C::NEUTRAL && l.m > 1 && l.run != 1 && if across { l.run == TREE && l.n <= block(size_of::<T>()) } else { short }
+    {
+        return abreast::<T, C>(l);
+    }
+    if l.run == 1 || (l.run != TREE && across) {
         return if l.m <= SMALL { columns::<T, C, WIDE, SMALL>(l) } else { columns::<T, C, WIDE, TILE>(l) };
     }
     for k in 0..l.m as isize {
@@ -478,6 +495,130 @@ unsafe fn in_lanes<T: Item, C: Combine<T>, const P: usize, const PARTS: usize>(n
 fn fold_part<T: Copy, C: Combine<T>, const P: usize>(a: &mut [T; P], b: &[T; P]) {
     for k in 0..P {
         a[k] = C::fold(a[k], b[k]);
+    }
+}
+
+/// Reductions at a time, each with lanes of its own: vectors go over the reductions, and no lane without an element is touched.
+const ABREAST: usize = 32;
+/// Elements up to which reductions along the fastest axis are faster so.
+const SHORT: usize = 24;
+
+/// Reductions in the order of the tree, beside each other.
+#[inline(always)]
+fn abreast<T: Item, C: Combine<T>>(l: &Lines) {
+    let item = size_of::<T>() as isize;
+    let pieces = l.stride == item && l.in_step == l.n as isize * item && l.out_step == item;
+    // SAFETY: the lines describe memory that may be read and written.
+    unsafe {
+        match l.n {
+            2 if pieces => rows_of::<T, C, 2>(l),
+            3 if pieces => rows_of::<T, C, 3>(l),
+            4 if pieces => rows_of::<T, C, 4>(l),
+            _ if l.in_step == item => tiles::<T, C, true>(l),
+            _ => tiles::<T, C, false>(l),
+        }
+    }
+}
+
+/// Rows of so few elements that the processor's vectors take them apart.
+#[inline(always)]
+unsafe fn rows_of<T: Item, C: Combine<T>, const N: usize>(l: &Lines) {
+    for k in 0..l.m {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut row = l.data.cast::<[T; N]>().add(k).read_unaligned();
+            let (mut alive, mut half) = (N, N.next_power_of_two() / 2);
+            while half > 0 {
+                for i in 0..alive - half {
+                    row[i] = C::fold(row[i], row[i + half]);
+                }
+                (alive, half) = (half, half / 2);
+            }
+            l.out.cast::<T>().add(k).write_unaligned(C::fold(row[0], C::IDENTITY));
+        }
+    }
+}
+
+/// Tiles of reductions, which are neighbours where `NEXT`.
+#[inline(always)]
+unsafe fn tiles<T: Item, C: Combine<T>, const NEXT: bool>(l: &Lines) {
+    for first in (0..l.m).step_by(ABREAST) {
+        let mut out = [C::IDENTITY; ABREAST];
+        let width = ABREAST.min(l.m - first);
+        // SAFETY: the lines describe memory that may be read and written.
+        unsafe {
+            let tile = Tile { data: l.data.offset(first as isize * l.in_step), stride: l.stride, in_step: l.in_step };
+            tile.block::<T, C, NEXT>(l.n, &mut out[..width]);
+            for (k, v) in out[..width].iter().enumerate() {
+                l.out.offset((first + k) as isize * l.out_step).cast::<T>().write_unaligned(C::fold(*v, C::IDENTITY));
+            }
+        }
+    }
+}
+
+/// Where the elements of some reductions are.
+#[derive(Clone, Copy)]
+struct Tile {
+    data: *const u8,
+    stride: isize,
+    in_step: isize,
+}
+
+impl Tile {
+    /// Element `i` of reduction `k`.
+    #[inline(always)]
+    unsafe fn get<T: Copy, const NEXT: bool>(self, i: usize, k: usize) -> T {
+        let step = if NEXT { size_of::<T>() as isize } else { self.in_step };
+        // SAFETY: the caller's.
+        unsafe { self.data.offset(i as isize * self.stride).offset(k as isize * step).cast::<T>().read_unaligned() }
+    }
+
+    /// At least one element, and no more than a block has.
+    #[inline(always)]
+    unsafe fn block<T: Item, C: Combine<T>, const NEXT: bool>(self, n: usize, out: &mut [T]) {
+        let (lanes, width) = (lanes(size_of::<T>()), out.len());
+        let mut room = [MaybeUninit::<u64>::uninit(); ROW * ABREAST / 8];
+        let acc = room.as_mut_ptr().cast::<T>();
+        let (mut alive, mut half) = (n.min(lanes), n.min(lanes).next_power_of_two() / 2);
+        // SAFETY: the caller's memory, and lanes that have been written before they are read.
+        unsafe {
+            if n <= lanes && half > 0 {
+                // One element in a lane: those that meet first come from where they are.
+                for i in 0..half {
+                    let to = acc.add(i * width);
+                    if i + half < n {
+                        for k in 0..width {
+                            *to.add(k) = C::fold(self.get::<T, NEXT>(i, k), self.get::<T, NEXT>(i + half, k));
+                        }
+                    } else {
+                        for k in 0..width {
+                            *to.add(k) = self.get::<T, NEXT>(i, k);
+                        }
+                    }
+                }
+                (alive, half) = (half, half / 2);
+            } else {
+                for i in 0..alive {
+                    for k in 0..width {
+                        *acc.add(i * width + k) = self.get::<T, NEXT>(i, k);
+                    }
+                }
+                for i in lanes..n {
+                    let to = acc.add(i % lanes * width);
+                    for k in 0..width {
+                        *to.add(k) = C::fold(*to.add(k), self.get::<T, NEXT>(i, k));
+                    }
+                }
+            }
+            while half > 0 {
+                let other = acc.add(half * width);
+                for k in 0..(alive - half) * width {
+                    *acc.add(k) = C::fold(*acc.add(k), *other.add(k));
+                }
+                (alive, half) = (half, half / 2);
+            }
+            out.copy_from_slice(std::slice::from_raw_parts(acc, width));
+        }
     }
 }
 

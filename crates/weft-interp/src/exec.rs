@@ -2,12 +2,13 @@
 
 use crate::array::{Array, Memory, indices};
 use crate::list::Heap;
+use crate::nt::Lies;
 use crate::scalar::{Scalar, binary, checked, compare, unary};
 use crate::value::{Failure, Pointer, Value};
 use crate::watch::{Met, Now, Race};
 use std::cell::RefCell;
 use std::rc::Rc;
-use weft_ir::attr::{Access, Level, Unit};
+use weft_ir::attr::{Access, Level, Order, Unit};
 use weft_ir::{DType, Dim, Func, Module, Op, OpId, RegionId, Stage, Type, ValueId};
 
 /// Runs the entry. Arrays among the arguments are exploded for a module at stage `loops`, whose results come back
@@ -307,13 +308,13 @@ impl<'m> Frame<'m> {
                 }
                 _ => return Err(Failure::fault("an nt.into_all yields nothing")),
             },
-            Op::NtFold { fold, axes } => match self.region(data.regions[0], vec![])? {
+            Op::NtFold { fold, axes, order } => match self.region(data.regions[0], vec![])? {
                 Flow::Yield(values) if values.len() == 1 => {
                     let last = self.f.region(data.regions[0]).ops.last();
                     let yielded = last.map(|&op| self.f.op(op).operands[0]);
                     let ty = yielded.and_then(|v| self.f.ty(v).as_tensor());
                     let ty = ty.ok_or_else(|| Failure::fault("an nt.fold yields no array"))?;
-                    vec![Value::Array(self.reduce(id, values[0].array()?, ty, *fold, axes)?)]
+                    vec![Value::Array(self.reduce(id, values[0].array()?, ty, *fold, axes, *order)?)]
                 }
                 _ => return Err(Failure::fault("an nt.fold yields no array")),
             },
@@ -679,14 +680,14 @@ impl<'m> Frame<'m> {
                 };
                 vec![Value::Pointer(Pointer { memory, offset: 0, dtype })]
             }
-            Op::MemReduce { fold, pairs } => {
+            Op::MemReduce { fold, order } => {
                 let (from, to) = (pointer(0)?, pointer(1)?);
                 let word = |i: usize| self.operand(id, i).and_then(Value::int);
                 let (n, stride, m, in_step, out_step) = (word(2)?, word(3)?, word(4)?, word(5)?, word(6)?);
-                let order = match in_step == 0 || stride.abs() < in_step.abs() {
-                    _ if *pairs => crate::nt::Order::Pairs,
-                    true => crate::nt::Order::Along,
-                    false => crate::nt::Order::Across,
+                let order = match order {
+                    Order::Pairs => Lies::Pairs,
+                    Order::Auto if in_step != 0 && stride.abs() >= in_step.abs() => Lies::Across,
+                    _ => Lies::Along,
                 };
                 for k in 0..m {
                     let mut get =

@@ -4,7 +4,7 @@ use crate::array::{Array, indices, strides_of};
 use crate::exec::{Done, Flow, Frame};
 use crate::scalar::{Scalar, binary, compare};
 use crate::value::{Failure, Value};
-use weft_ir::attr::{Access, CmpOp, Const, Fold};
+use weft_ir::attr::{Access, CmpOp, Const, Fold, Order};
 use weft_ir::{DType, Layout, Op, OpId, TensorType, ValueId, reduce};
 
 impl<'m> Frame<'m> {
@@ -112,12 +112,13 @@ impl<'m> Frame<'m> {
         ty: &TensorType,
         fold: Fold,
         axes: &[u32],
+        order: Order,
     ) -> Result<Array, Failure> {
         let t = self.tensor_type(self.f.op(id).results[0])?;
         let out = Array::fresh(&self.shape_of(t)?, t.dtype, t.layout)?;
         let [first, .., last] = axes else {
             return match axes {
-                [one] => self.reduce(id, a, ty, fold, &[*one, *one]),
+                [one] => self.reduce(id, a, ty, fold, &[*one, *one], order),
                 _ => Err(Failure::fault("a reduction of no axis")),
             };
         };
@@ -127,7 +128,7 @@ impl<'m> Frame<'m> {
         let inner =
             (0..a.shape.len()).rev().find(|k| !(first..=last).contains(k) && ty.dims[*k] != weft_ir::Dim::Const(1));
         let along = inner.is_none_or(|k| a.strides[k] == 0 || a.strides[last].abs() < a.strides[k].abs());
-        let order = if along { Order::Along } else { Order::Across };
+        let order = if along || order == Order::Tree { Lies::Along } else { Lies::Across };
         for position in indices(&out.shape) {
             let mut get = |i: usize| {
                 let mut rest = i as i64;
@@ -287,9 +288,9 @@ impl<'m> Frame<'m> {
             }
             Op::NtMatmul => vec![Value::Array(self.matmul(id)?)],
             Op::NtBothSides => self.both_sides(id)?,
-            Op::NtReduce { fold, axes } => {
+            Op::NtReduce { fold, axes, order } => {
                 let (a, ty) = (self.operand(id, 0)?.array()?, self.tensor_type(data.operands[0])?);
-                vec![Value::Array(self.reduce(id, a, ty, *fold, axes)?)]
+                vec![Value::Array(self.reduce(id, a, ty, *fold, axes, *order)?)]
             }
             Op::NtScan { fold } => {
                 let a = self.operand(id, 0)?.array()?;
@@ -419,7 +420,7 @@ pub(crate) fn reduce_line(
     fold: Fold,
     n: usize,
     dtype: DType,
-    order: Order,
+    order: Lies,
     get: &mut dyn FnMut(usize) -> Result<Scalar, Failure>,
 ) -> Result<Scalar, Failure> {
     if let Fold::ArgMin | Fold::ArgMax = fold {
@@ -439,28 +440,40 @@ pub(crate) fn reduce_line(
         Fold::Prod => (Op::Mul, Const::Float(1.0)),
         Fold::Any => (Op::Or, Const::Float(0.0)),
         Fold::All => (Op::And, Const::Float(1.0)),
-        // Any order, from the first element on.
+        // What changes nothing is no element.
         _ => {
             let op = if fold == Fold::Min { Op::Min } else { Op::Max };
-            let mut best = get(0)?;
-            for i in 1..n {
-                best = binary(&op, best, get(i)?)?;
-            }
-            return Ok(best);
+            let mut get = |i: usize| get(i).map(Some);
+            let mut combine = |a: Option<Scalar>, b: Option<Scalar>| match (a, b) {
+                (Some(a), Some(b)) => binary(&op, a, b).map(Some),
+                (one, other) => Ok(one.or(other)),
+            };
+            let best = in_order(order, (n, dtype), &None, &mut get, &mut combine)?;
+            return best.ok_or_else(|| Failure::fault("the least or greatest of nothing"));
         }
     };
     let identity = Scalar::from_const(&identity, DType::F64)?.cast(dtype)?;
     let mut combine = |a: Scalar, b: Scalar| binary(&op, a, b);
+    in_order(order, (n, dtype), &identity, get, &mut combine)
+}
+
+fn in_order<T: Clone>(
+    order: Lies,
+    (n, dtype): (usize, DType),
+    identity: &T,
+    get: &mut dyn FnMut(usize) -> Result<T, Failure>,
+    combine: &mut dyn FnMut(T, T) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     match order {
-        Order::Along => reduce::along(n, dtype.size(), &identity, get, &mut combine),
-        Order::Across => reduce::across(n, reduce::RUN, &identity, get, &mut combine),
-        Order::Pairs => reduce::across(n, 1, &identity, get, &mut combine),
+        Lies::Along => reduce::along(n, dtype.size(), identity, get, combine),
+        Lies::Across => reduce::across(n, reduce::RUN, identity, get, combine),
+        Lies::Pairs => reduce::across(n, 1, identity, get, combine),
     }
 }
 
-/// In what order a line is reduced.
+/// How the elements of a line are reduced.
 #[derive(Clone, Copy)]
-pub(crate) enum Order {
+pub(crate) enum Lies {
     Along,
     Across,
     /// The elements are results of runs.

@@ -183,7 +183,7 @@ impl<T: Attr> Attr for Vec<T> {
 
 /// Declares an enum whose text form is a quoted word.
 macro_rules! attr_enum {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? } $(usual $usual:ident)?) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
@@ -208,6 +208,9 @@ macro_rules! attr_enum {
             fn read(r: &mut Reader<'_>) -> Result<$name, ReadError> {
                 $name::from_text(&r.string()?).ok_or_else(|| r.error(stringify!($name)))
             }
+            $(fn implied() -> Option<$name> {
+                Some($name::$usual)
+            })?
         }
     };
 }
@@ -307,4 +310,11 @@ attr_enum! {
         Sum = "sum", Prod = "prod", Min = "min", Max = "max", Any = "any", All = "all", ArgMin = "argmin",
         ArgMax = "argmax",
     }
+}
+
+attr_enum! {
+    /// In what order a reduction combines elements. `auto`: by where they lie, as NumPy would; [`crate::reduce::along`] if the folded
+    /// axis is the fastest in memory, else [`crate::reduce::across`]. `tree`: [`crate::reduce::along`], whatever axis is folded and
+    /// however the array lies. `pairs`: they are results of runs (only in `mem.reduce`).
+    Order { Auto = "auto", Tree = "tree", Pairs = "pairs" } usual Auto
 }

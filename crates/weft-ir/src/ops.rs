@@ -4,7 +4,7 @@
 //! verifier checks and the reference page (`weft-opt --ops`): they cannot drift. The enum holds
 //! attributes only; operands, results and regions are uniform lists in [`crate::func::OpData`].
 
-use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fence, Fold, Level, Rmw, UnaryOp, Unit};
+use crate::attr::{Access, Attr, BinOp, CmpOp, Const, Fence, Fold, Level, Order, Rmw, UnaryOp, Unit};
 use crate::math::MathFn;
 use crate::read::{ReadError, Reader};
 use crate::types::{Dim, Place};
@@ -406,12 +406,12 @@ ops! {
     /// Writes the elements of an array where a mask is true: operands are the array and the mask, as for `nt.compress`, and one
     /// scalar or as many values as are true.
     NtPut "nt.put": 3 -> 0, regions 0, reads[1 ..] writes[0];
-    /// Folds the axes `axes` away, in the order of the reduction tree. The result has the axes that are left. Several axes are
+    /// Folds the axes `axes` away, in an order that depends on nothing else. The result has the axes that are left. Several axes are
     /// neighbours of a C-ordered array, and folded as the one axis that they are in memory.
-    NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32> }: 1 -> 1, regions 0, reads fresh;
+    NtReduce "nt.reduce" { fold: Fold, axes: Vec<u32>, order: Order }: 1 -> 1, regions 0, reads fresh;
     /// `nt.reduce` of the array that the region yields, which is C-ordered. What computes it stands in the region: it need not be
     /// stored as a whole.
-    NtFold "nt.fold" { fold: Fold, axes: Vec<u32> }: 0 -> 1, regions 1, reads fresh;
+    NtFold "nt.fold" { fold: Fold, axes: Vec<u32>, order: Order }: 0 -> 1, regions 1, reads fresh;
     /// The running folds of a vector: sums, products, least and greatest so far. The order is that of [`crate::reduce::SCAN`].
     NtScan "nt.scan" { fold: Fold }: 1 -> 1, regions 0, reads fresh;
     /// Products of the matrices in the last two axes; the axes before those are the same in all three.
@@ -546,10 +546,9 @@ ops! {
     /// Adds one count to an owner.
     MemRetain "mem.retain": 1 -> 0, regions 0, writes;
     /// `m` reductions of `n` elements each: operands are the elements, the results, `n`, the bytes from one element to the next,
-    /// `m`, and the bytes from one reduction's elements and results to the next one's. The order is that of [`crate::reduce`]:
-    /// elements are along the fastest axis if they are nearer to each other than the reductions, or if `m` is 1 in type (its bytes
-    /// are 0). `pairs`: the elements are results of runs.
-    MemReduce "mem.reduce" { fold: Fold, pairs: bool }: 7 -> 0, regions 0, reads[0] writes[1];
+    /// `m`, and the bytes from one reduction's elements and results to the next one's. In order `auto`, elements are along the fastest
+    /// axis if they are nearer to each other than the reductions, or if `m` is 1 in type (its bytes are 0).
+    MemReduce "mem.reduce" { fold: Fold, order: Order }: 7 -> 0, regions 0, reads[0] writes[1];
     /// `nt.scan`: operands are the results, which are neighbours, the elements, which may be the same, how many there are, and the
     /// bytes from one element to the next.
     MemScan "mem.scan" { fold: Fold }: 4 -> 0, regions 0, reads[1] writes[0];

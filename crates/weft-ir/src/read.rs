@@ -162,11 +162,12 @@ impl<'t> Reader<'t> {
 
     /// `name=value` of an attribute list.
     pub fn attr<T: Attr>(&mut self, name: &str) -> Result<T, ReadError> {
+        let before = self.pos;
         self.eat(",");
-        if let Some(implied) = T::implied().filter(|_| !self.peek_is(name)) {
-            return Ok(implied);
+        if !self.eat(name) {
+            self.pos = before;
+            return T::implied().ok_or_else(|| self.error(name));
         }
-        self.expect(name)?;
         self.expect("=")?;
         T::read(self)
     }

@@ -589,7 +589,7 @@ fn fold_in_place(f: &mut Func, region: RegionId) {
     while at < ops.len() {
         at += 1;
         let (id, data) = (ops[at - 1], f.op(ops[at - 1]).clone());
-        let Op::NtReduce { fold, axes } = data.op else { continue };
+        let Op::NtReduce { fold, axes, order } = data.op else { continue };
         let before = &ops[..at - 1];
         let Some(first) = before.iter().rposition(|&op| f.op(op).results.first() == Some(&data.operands[0])) else {
             continue;
@@ -603,7 +603,7 @@ fn fold_in_place(f: &mut Func, region: RegionId) {
         f.regions[inner.index()].ops.push(producer);
         Builder { func: f, region: inner, span: data.span }.effect(Op::Yield, &data.operands);
         let folding = &mut f.ops[id.index()];
-        folding.op = Op::NtFold { fold, axes };
+        folding.op = Op::NtFold { fold, axes, order };
         folding.operands.clear();
         folding.regions = vec![inner].into();
         ops.remove(first);

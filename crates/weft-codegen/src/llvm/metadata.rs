@@ -23,6 +23,8 @@ pub(crate) struct LoopHints {
     pub(crate) unrolled: bool,
     /// What vectors leave over is a few turns, or all where arrays overlap: not worth several copies of the body.
     pub(crate) rest_is_short: bool,
+    /// One vector at a time: there are few.
+    pub(crate) few: bool,
     /// The accesses of this group carry no dependence between iterations.
     pub(crate) parallel: Option<Metadata>,
     /// Where the loop stands, for remarks about it.
@@ -63,6 +65,9 @@ impl Context {
             let key = self.text_node("llvm.loop.vectorize.followup_epilogue");
             let done = self.setting("llvm.loop.isvectorized", 32, 1);
             parts.push(self.node(&mut [key, done, no_unrolling]));
+        }
+        if hints.few {
+            parts.push(self.setting("llvm.loop.interleave.count", 32, 1));
         }
         if hints.predicate {
             parts.push(self.setting("llvm.loop.vectorize.predicate.enable", 1, 1));

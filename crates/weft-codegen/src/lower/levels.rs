@@ -48,7 +48,7 @@ impl Lowering<'_, '_> {
             (Level::Group, Frame::Kernel { .. }) => self.group_items(data),
             (Level::Group, Frame::Chunk { .. }) => {
                 let sizes = self.operands(data)?;
-                self.loop_nest(data.regions[0], &sizes, true, &mut vec![])
+                self.loop_nest(data.regions[0], &sizes, true, false, &mut vec![])
             }
             _ => Err(malformed("a parallel loop of a level that is not one here", data.span)),
         }

@@ -246,7 +246,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Op::MemList { words, owners } => self.new_list(data, *words, owners)?,
             Op::MemReserve => self.reserve(data)?,
             Op::MemScan { fold } => self.scan(data, *fold)?,
-            Op::MemReduce { fold, pairs } => self.reduce(data, *fold, *pairs)?,
+            Op::MemReduce { fold, order } => self.reduce(data, *fold, *order)?,
             Op::SimtBarrier { fence } => self.explicit_barrier(data, *fence)?,
             Op::MemLocal { bytes } => self.local(data, *bytes)?,
             Op::MemStack { bytes } => {

@@ -39,6 +39,9 @@ struct InOrder {
     bytes: u64,
 }
 
+/// Items of a loop inside another one up to which its body is not worth more copies than the vectors need.
+const TILE: i128 = 64;
+
 /// `u32 chunk(ctx, env, lo, hi)`.
 fn chunk_type(cx: &Context) -> Type {
     let (ptr, word) = (cx.ptr(0), cx.int(64));
@@ -55,7 +58,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let values: Vec<Value> = sizes.iter().map(|&v| self.value(v)).collect::<Result<_>>()?;
         let few = self.constant_items(sizes).is_some_and(|n| n <= FEW);
         if few || !matches!(self.frame, Frame::Entry { .. }) {
-            return self.loop_nest(region, &values, few, &mut vec![]);
+            let tile = sizes.last().is_some_and(|&size| self.is_at_most(size, TILE));
+            return self.loop_nest(region, &values, few, tile, &mut vec![]);
         }
         let (chunk, env) = self.chunk(data, sizes)?;
         let in_order = in_order.first().map(|&v| self.value(v)).transpose()?;
@@ -66,6 +70,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
             _ => (self.product(outer), self.row_cost(inner, cost)),
         };
         self.run_chunks(offset_of!(RuntimeTable, par_for), [chunk, env, items, cost], in_order, data.span)
+    }
+
+    /// Whether a size is the lesser of two, one of which is known to be no more than this.
+    fn is_at_most(&self, size: ValueId, most: i128) -> bool {
+        let op = self.func.ops.iter().find(|o| o.results.first() == Some(&size));
+        op.is_some_and(|o| {
+            o.op == Op::Min && o.operands.iter().any(|&v| self.constant_operand(v).is_some_and(|n| n <= most))
+        })
     }
 
     /// The items of a `par.for`, if that is known.
@@ -388,12 +400,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.region(region).map(drop)
     }
 
-    /// Plain loops, for a `par.for` that runs inside another one or in a work-item, or has `few` items.
+    /// Plain loops, for a `par.for` that runs inside another one or in a work-item, or has `few` items; a `tile` is never long.
     pub(crate) fn loop_nest(
         &mut self,
         region: RegionId,
         sizes: &[Value],
         few: bool,
+        tile: bool,
         indices: &mut Vec<Value>,
     ) -> Result<()> {
         let n = sizes[indices.len()];
@@ -402,7 +415,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let mut hints = LoopHints::default();
         if innermost {
             let group = self.b.context.access_group()?;
-            hints = self.parallel_hints(region, group);
+            hints = LoopHints { rest_is_short: tile, few: tile, ..self.parallel_hints(region, group) };
             self.groups.push(group);
         }
         let looks = if few { Looks::Never } else { self.looks_in(region, innermost) };
@@ -413,7 +426,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
                 this.bind_all(&args, indices);
                 this.region(region)?.is_some()
             } else {
-                this.loop_nest(region, sizes, few, indices)?;
+                this.loop_nest(region, sizes, few, tile, indices)?;
                 true
             };
             indices.pop();

@@ -1,6 +1,6 @@
 //! Calls of the routines in Rust that all compiled code of the host shares (`helpers.rs` has them by name).
 
-use weft_ir::attr::Fold;
+use weft_ir::attr::{Fold, Order};
 use weft_ir::reduce::RUN;
 use weft_ir::{DType, Op, OpData, Type as IrType};
 
@@ -48,13 +48,17 @@ impl Lowering<'_, '_> {
     }
 
     /// `mem.reduce`.
-    pub(crate) fn reduce(&mut self, data: &OpData, fold: Fold, pairs: bool) -> Result<()> {
+    pub(crate) fn reduce(&mut self, data: &OpData, fold: Fold, order: Order) -> Result<()> {
         let d = self.elements_of(data)?;
         if !crate::reduce::has_routine(fold, d) {
             return Err(malformed("a reduction that there is no routine for", data.span));
         }
         let mut words = self.operands(data)?;
-        words.push(self.b.i64(if pairs { 1 } else { RUN as u64 }));
+        words.push(self.b.i64(match order {
+            Order::Auto => RUN as u64,
+            Order::Tree => 0,
+            Order::Pairs => 1,
+        }));
         let words = self.words(&words);
         let args = [self.b.i64(crate::reduce::fold_number(fold)), self.b.i64(d as u64), words];
         self.routine(data, "weft_reduce", self.b.context.void(), &args).map(drop)

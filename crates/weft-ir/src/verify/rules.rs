@@ -1,7 +1,7 @@
 //! Ring two: the types of each op's operands, results and regions, and bound symbols.
 
 use super::{Checked, VerifyError, broken, broken_func};
-use crate::attr::Fold;
+use crate::attr::{Fold, Order};
 use crate::func::{Func, Module, OpData, OpId, RegionId, Stage, ValueId};
 use crate::ops::Op;
 use crate::site::Site;
@@ -303,7 +303,8 @@ impl<'f> Rule<'f> {
     }
 
     /// The result has the axes of `from` that are not in `axes`.
-    fn folded(&self, from: &TensorType, axes: &[u32]) -> Checked {
+    fn folded(&self, from: &TensorType, axes: &[u32], order: Order) -> Checked {
+        self.ensure(14, order != Order::Pairs, "an array's elements are no results of runs")?;
         let to = self.tensor(14, self.result(0))?;
         let left = from.dims.iter().enumerate().filter(|(k, _)| !axes.contains(&(*k as u32)));
         self.ensure(14, left.map(|(_, d)| d).eq(&to.dims), "the result's sizes are not those left")?;
@@ -480,8 +481,8 @@ impl<'f> Rule<'f> {
                 self.ensure(14, fits && to.layout == Layout::C, "the result is no vector of the operand's type")?;
                 self.ensure(14, !matches!(fold, Fold::ArgMin | Fold::ArgMax), "positions are not scanned")
             }
-            NtReduce { axes, .. } => self.folded(self.tensor(14, self.operand(0))?, axes),
-            NtFold { axes, .. } => {
+            NtReduce { axes, order, .. } => self.folded(self.tensor(14, self.operand(0))?, axes, *order),
+            NtFold { axes, order, .. } => {
                 self.region_args(0, &[])?;
                 let last = self.f.region(self.data.regions[0]).ops.last();
                 let yielded = last.and_then(|&op| self.f.op(op).operands.first());
@@ -489,7 +490,7 @@ impl<'f> Rule<'f> {
                     return Err(self.fail(14, "yields no array".to_owned()));
                 };
                 self.ensure(14, from.layout == Layout::C, "the array is not C-ordered")?;
-                self.folded(from, axes)
+                self.folded(from, axes, *order)
             }
             NtMatmul => {
                 let a = self.tensor(14, self.operand(0))?;

@@ -17,6 +17,7 @@
 mod arguments;
 mod backends;
 mod executed;
+mod folds;
 mod native;
 #[path = "../common/rng.rs"]
 mod rng;

@@ -4,7 +4,7 @@ use super::Infer;
 use super::abs::Abs;
 use super::view::Part;
 use weft_diag::{Diagnostic, ErrorKind};
-use weft_ir::attr::{CmpOp, Const, Fold};
+use weft_ir::attr::{CmpOp, Const, Fold, Order};
 use weft_ir::{DType, Dim, ExcClass, Layout, Op, TensorType, Type, ValueId};
 
 impl Infer<'_> {
@@ -103,7 +103,15 @@ impl Infer<'_> {
         let dtype = if matches!(fold, Fold::ArgMin | Fold::ArgMax) { DType::I64 } else { ty.dtype };
         let result = Type::tensor(TensorType::fresh(dims, dtype, ty.place));
         let axes = axes.iter().map(|&k| k as u32).collect();
-        Ok(self.emit(Op::NtReduce { fold, axes }, &[t], result))
+        Ok(self.emit(
+            Op::NtReduce {
+                fold,
+                axes,
+                order: if std::env::var_os("WEFT_TREE").is_some() { Order::Tree } else { Order::Auto },
+            },
+            &[t],
+            result,
+        ))
     }
 
     /// `prim.matmul(x, y)`: of arrays of one dtype and rank, whose sizes are known to fit.

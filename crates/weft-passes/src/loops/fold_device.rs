@@ -134,7 +134,7 @@ impl Lower<'_> {
                 });
             }
             let elements = Elements::Flat(sources[0], sources.get(1).copied());
-            let sizes = Sizes { before: vec![count], folded: vec![n], after: vec![] };
+            let sizes = Sizes { before: vec![count], folded: vec![n], after: vec![], known: None };
             let lines = Lines { elements, sizes, n, before: count, after: one };
             l.blocks_of_lines(&lines, fold, dtype, &results, left)?;
             let (leaves, ()) = l.nested(|l| {

@@ -8,7 +8,7 @@ use super::array::Array;
 use super::fold::Sizes;
 use super::fold_device::Elements;
 use weft_diag::Diagnostic;
-use weft_ir::attr::{CmpOp, Fold};
+use weft_ir::attr::{CmpOp, Const, Fold, Order};
 use weft_ir::{Dim, Layout, Op, OpId, Type, ValueId, reduce};
 
 /// Most lines that one item of a parallel loop reduces, and the elements for which it takes fewer.
@@ -34,13 +34,31 @@ struct Lines {
 
 impl Lower<'_> {
     /// The op.
-    pub fn reduce(&mut self, id: OpId, fold: Fold, axes: &[u32]) -> Result<(), Diagnostic> {
+    pub fn reduce(&mut self, id: OpId, fold: Fold, axes: &[u32], order: Order) -> Result<(), Diagnostic> {
         let data = self.r.src.op(id).clone();
         let a = self.array(data.operands[0]).clone();
         let result = self.r.src.ty(data.results[0]).as_tensor().cloned();
         let ([first, .., last] | [first @ last], Some(ty)) = (axes, result) else {
             return Err(Diagnostic::internal(data.span, "a reduction of no axis"));
         };
+        let neighbours = match a.ty.layout {
+            Layout::C => *last as usize + 1 == a.ty.rank(),
+            Layout::F => *first == 0,
+            _ => a.ty.rank() == 1,
+        };
+        let plain = !matches!(fold, Fold::ArgMin | Fold::ArgMax) && !(a.ty.dtype.is_complex() && fold != Fold::Sum);
+        if order == Order::Tree && !neighbours && plain {
+            if a.ty.layout == Layout::F && a.ty.rank() == 2 {
+                // The columns of a matrix in Fortran order are the rows of its transpose.
+                let mut turned = a.clone();
+                turned.ty.dims.reverse();
+                turned.ty.layout = Layout::C;
+                turned.sizes.reverse();
+                turned.strides.reverse();
+                return self.fold_stored(id, &turned, fold, &[0]);
+            }
+            return self.fold_stored(id, &a, fold, axes);
+        }
         let out = self.alloc(&ty, &self.place.clone());
         if !self.place.is_host() {
             self.reduce_on_device(&a, &out, fold, *first as usize, *last as usize)?;
@@ -50,7 +68,7 @@ impl Lower<'_> {
         let lines = self.lines(&a, *first as usize, *last as usize);
         match lines.inner {
             None => self.reduce_line(&a, &out, fold, &lines)?,
-            Some(inner) => self.reduce_lines(&a, &out, fold, &lines, inner)?,
+            Some(inner) => self.reduce_lines(&a, &out, (fold, order), &lines, inner)?,
         }
         self.arrays.insert(data.results[0], out);
         Ok(())
@@ -68,8 +86,12 @@ impl Lower<'_> {
         let wide = |range: std::ops::Range<usize>| -> Vec<ValueId> {
             range.filter(|&k| a.ty.dims[k] != Dim::Const(1)).map(|k| a.sizes[k]).collect()
         };
-        let sizes =
-            || Sizes { before: wide(0..first), folded: wide(first..last + 1), after: wide(last + 1..a.ty.rank()) };
+        let sizes = || Sizes {
+            before: wide(0..first),
+            folded: wide(first..last + 1),
+            after: wide(last + 1..a.ty.rank()),
+            known: None,
+        };
         let of = (fold, a.ty.dtype);
         if a.ty.layout == Layout::C {
             let along = sizes().after.is_empty();
@@ -121,7 +143,7 @@ impl Lower<'_> {
         let whole = |l: &mut Self, from: ValueId, n: ValueId, stride: ValueId| {
             let mut b = l.r.b();
             let (one, zero) = (b.i64(1), b.i64(0));
-            b.effect(Op::MemReduce { fold, pairs: false }, &[from, out.mem, n, stride, one, zero, zero]);
+            b.effect(Op::MemReduce { fold, order: Order::Auto }, &[from, out.mem, n, stride, one, zero, zero]);
         };
         if matches!(fold, Fold::ArgMin | Fold::ArgMax) {
             whole(self, a.mem, n, stride);
@@ -148,7 +170,7 @@ impl Lower<'_> {
                 let to = l.past(scratch, to);
                 let mut b = l.r.b();
                 let (one, zero) = (b.i64(1), b.i64(0));
-                b.effect(Op::MemReduce { fold, pairs: false }, &[from, to, count, stride, one, zero, zero]);
+                b.effect(Op::MemReduce { fold, order: Order::Auto }, &[from, to, count, stride, one, zero, zero]);
                 Ok(())
             })?;
             l.in_parallel(blocks, size, COST, region);
@@ -165,7 +187,7 @@ impl Lower<'_> {
         &mut self,
         a: &Array,
         out: &Array,
-        fold: Fold,
+        (fold, order): (Fold, Order),
         lines: &Lines,
         (m, in_step): (ValueId, ValueId),
     ) -> Result<(), Diagnostic> {
@@ -174,7 +196,11 @@ impl Lower<'_> {
         let some = self.int(Op::FloorDiv, many, n);
         let tile = self.int(Op::Max, some, one);
         let tile = self.int(Op::Min, tile, most);
-        let (across, all) = (self.is_across(lines, in_step), self.int(Op::Max, n, one));
+        let across = match order {
+            Order::Tree => self.r.b().constant(Const::Bool(false), Type::BOOL),
+            _ => self.is_across(lines, in_step),
+        };
+        let all = self.int(Op::Max, n, one);
         let columns = self.r.b().i64(COLUMNS);
         let tile = self.r.b().value(Op::Select, &[across, columns, tile], Type::I64);
         // The order is that of pairs of runs: blocks of a power of two of runs are parts of it.
@@ -209,7 +235,7 @@ impl Lower<'_> {
             let to = l.int(Op::Mul, to, item);
             let (from, to) = (l.past(a.mem, from), l.past(partial, to));
             let words = [from, to, turns, lines.stride, count, in_step, item];
-            l.r.b().effect(Op::MemReduce { fold, pairs: false }, &words);
+            l.r.b().effect(Op::MemReduce { fold, order }, &words);
             Ok(())
         })?;
         let (height, width) = (self.int(Op::Min, n, rows), self.int(Op::Min, m, tile));
@@ -217,7 +243,7 @@ impl Lower<'_> {
         self.in_parallel(items, elements, COST, region);
         let step = self.int(Op::Mul, results, item);
         let words = [partial, out.mem, blocks, step, results, item, item];
-        self.combine(several, Op::MemReduce { fold, pairs: true }, &words);
+        self.combine(several, Op::MemReduce { fold, order: Order::Pairs }, &words);
         Ok(())
     }
 

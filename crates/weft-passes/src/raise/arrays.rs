@@ -1,9 +1,9 @@
 //! Ops on arrays with one axis more.
 
-use super::batch::Batch;
+use super::batch::{Batch, keeps_tree};
 use super::values::Value;
 use crate::canon;
-use weft_ir::attr::{CmpOp, Fold};
+use weft_ir::attr::{CmpOp, Fold, Order};
 use weft_ir::build::machine_type;
 use weft_ir::{Builder, DType, Dim, Layout, Op, OpId, Place, RegionId, TensorType, Type, ValueId};
 
@@ -495,26 +495,34 @@ impl Batch<'_> {
 
     // ---- folds and products --------------------------------------------------------------------
 
-    /// `nt.reduce`. In C order, with the iterations first, every fold is done in the order that it has by itself.
-    pub(super) fn reduce(&mut self, id: OpId, fold: Fold, axes: &[u32]) -> Option<Value> {
+    /// `nt.reduce`, in the order that it has by itself: that of the tree wherever the iterations' axis is, any other with that axis
+    /// first and in C order.
+    pub(super) fn reduce(&mut self, id: OpId, fold: Fold, axes: &[u32], order: Order) -> Option<Value> {
         let data = self.f.op(id).clone();
         let (array, axis) = match self.value(data.operands[0]) {
             Value::Batched { array, axis } => (array, axis),
             value => return Some(self.repeat_op(id, &[value])),
         };
-        let (from, dims) = (self.tensor(data.operands[0])?, self.dims_of(data.operands[0]));
-        if from.layout != Layout::C && from.rank() > 1 {
-            return None;
-        }
-        let ordered = axis == 0 && self.fresh.contains(&array);
-        let array = if ordered { array } else { self.stored((array, Some(axis)), &dims, 0) };
-        let to = self.tensor(data.results[0])?;
-        let left = with(&self.dims_of(data.results[0]), 0, self.size);
-        let axes = axes.iter().map(|a| a + 1).collect();
-        let ty = Type::tensor(TensorType::fresh(left, to.dtype, to.place));
-        let result = self.builder().value(Op::NtReduce { fold, axes }, &[array], ty);
+        let (from, to) = (self.tensor(data.operands[0])?, self.tensor(data.results[0])?);
+        let (dims, left) = (self.dims_of(data.operands[0]), self.dims_of(data.results[0]));
+        let moved: Vec<u32> = axes.iter().map(|&a| a + u32::from(a as usize >= axis)).collect();
+        let neighbours = moved.windows(2).all(|w| w[0] + 1 == w[1]);
+        let tree = keeps_tree(self.f, data.operands[0], fold, axes, order);
+        let (array, axes, place, order) = if tree && neighbours && (axes.len() == 1 || self.fresh.contains(&array)) {
+            let place = axis - axes.iter().filter(|&&a| (a as usize) < axis).count();
+            (array, moved, place, Order::Tree)
+        } else {
+            if from.layout != Layout::C && from.rank() > 1 {
+                return None;
+            }
+            let ordered = axis == 0 && self.fresh.contains(&array);
+            let array = if ordered { array } else { self.stored((array, Some(axis)), &dims, 0) };
+            (array, axes.iter().map(|a| a + 1).collect(), 0, order)
+        };
+        let ty = Type::tensor(TensorType::fresh(with(&left, place, self.size), to.dtype, to.place));
+        let result = self.builder().value(Op::NtReduce { fold, axes, order }, &[array], ty);
         self.fresh.insert(result);
-        Some(Value::Batched { array: result, axis: 0 })
+        Some(Value::Batched { array: result, axis: place })
     }
 
     fn product(&mut self, a: ValueId, b: ValueId, dims: Vec<Dim>) -> Option<ValueId> {

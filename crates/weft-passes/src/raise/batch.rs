@@ -6,8 +6,8 @@ use super::values::{Step, Value};
 use crate::{canon, turn};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_diag::Span;
-use weft_ir::attr::{CmpOp, Fold};
-use weft_ir::{Builder, Dim, Func, Op, OpData, OpId, RegionId, Type, ValueId};
+use weft_ir::attr::{CmpOp, Fold, Order};
+use weft_ir::{Builder, Dim, Func, Layout, Op, OpData, OpId, RegionId, Type, ValueId};
 
 /// Sizes of axes that make an array no larger than one without them.
 const FEW: u64 = 16;
@@ -36,7 +36,7 @@ pub(super) struct Batch<'f> {
     /// Values of the body, and the arrays among them that an iteration writes to.
     pub inside: BTreeSet<ValueId>,
     pub written: BTreeSet<ValueId>,
-    /// Values of the body that are reduced.
+    /// Values of the body that are reduced in an order that depends on where the iterations' axis is.
     pub reduced: BTreeSet<ValueId>,
     /// Batched arrays that nothing else names, in C order.
     pub fresh: BTreeSet<ValueId>,
@@ -118,7 +118,9 @@ impl<'f> Batch<'f> {
             for &v in data.written() {
                 written.insert(crate::analysis::alias::root(self.f, &defs, v));
             }
-            if let Op::NtReduce { .. } = data.op {
+            if let Op::NtReduce { fold, axes, order } = &data.op
+                && !keeps_tree(self.f, data.operands[0], *fold, axes, *order)
+            {
                 reduced.insert(data.operands[0]);
             }
         });
@@ -261,7 +263,7 @@ impl<'f> Batch<'f> {
             Op::NtView { axes } => self.view(id, axes)?,
             Op::NtExpand { .. } | Op::NtRefine { .. } => self.resized(id)?,
             Op::NtElementwise => self.elementwise(id)?,
-            Op::NtReduce { fold, axes } => self.reduce(id, *fold, axes)?,
+            Op::NtReduce { fold, axes, order } => self.reduce(id, *fold, axes, *order)?,
             Op::NtItem => match self.value(data.operands[0]) {
                 value @ Value::Batched { .. } => value,
                 value => self.repeat_op(id, &[value]),
@@ -435,4 +437,14 @@ fn whole_axis(f: &Func, data: &OpData) -> Option<Dim> {
     });
     let holds = |v: &ValueId| !inside.contains(v) && canon::dims(f, *v).contains(&size);
     used.iter().any(holds).then_some(size)
+}
+
+/// Whether an array is folded in the order of the tree: then it may be, wherever the axis that is added goes.
+pub(super) fn keeps_tree(f: &Func, v: ValueId, fold: Fold, axes: &[u32], order: Order) -> bool {
+    let Some(ty) = f.ty(v).as_tensor() else { return false };
+    let last = axes.iter().max().map_or(0, |&k| k as usize);
+    let rest = ty.dims.iter().skip(last + 1).all(|d| *d == Dim::Const(1));
+    let ordered = ty.rank() == 1 || (ty.layout == Layout::C && rest);
+    let plain = !matches!(fold, Fold::ArgMin | Fold::ArgMax) && (fold == Fold::Sum || !ty.dtype.is_complex());
+    plain && (ordered || order == Order::Tree)
 }
