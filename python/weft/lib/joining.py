@@ -517,9 +517,10 @@ def bincount(x, /, weights=None, minlength=0):
     places = as_places(x)
     n = counted_at_least(minlength)
     for i in range(places.shape[0]):
-        if places[i] < 0:
+        place = int(places[i])
+        if place < 0:
             raise ValueError("'list' argument must have no negative elements")
-        n = max(n, int(places[i]) + 1)
+        n = max(n, place + 1)
     if weights is None:
         counts = prim.zeros((n,), int)
         for i in range(places.shape[0]):
