@@ -192,7 +192,8 @@ impl Rule<'_> {
                 self.ensure(10, fits, "memory of a region is the host's, or private to an item of a kernel")
             }
             Op::MemLocal { bytes } => {
-                let fits = matches!(self.result(0), Type::Mem(d, Space::Local) if *bytes as usize % d.size() == 0);
+                let fits =
+                    matches!(self.result(0), Type::Mem(d, Space::Local) if (*bytes as usize).is_multiple_of(d.size()));
                 self.ensure(10, fits, "memory of a group is local, and holds whole elements")
             }
             Op::MemReduce { fold, .. } => {
