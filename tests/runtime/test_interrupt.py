@@ -17,7 +17,7 @@ seen = np.frombuffer(mmap.mmap(-1, 64), np.int64)
 
 
 def press(keys=(signal.SIGINT,)):
-    "Another process, which sends a signal when seen[0] is set, and the next one when seen[2] says that the last was handled."
+    "Another process, which sends a signal when seen[0] is set, and the next when seen[2] says that the last was handled."
     parent, child = os.getpid(), os.fork()
     if child == 0:
         for k, key in enumerate(keys):
@@ -214,7 +214,11 @@ LOOPS = {
             return out[1]
         """,
 }
-OPTIONS = {"": LOOPS, "nogil=True": ("for", "nested", "loops in a prange"), "nogil=False": ("for", "recursion", "loops in a prange")}
+OPTIONS = {
+    "": LOOPS,
+    "nogil=True": ("for", "nested", "loops in a prange"),
+    "nogil=False": ("for", "recursion", "loops in a prange"),
+}
 
 
 # spec: N10

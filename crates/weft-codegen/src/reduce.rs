@@ -223,14 +223,13 @@ impl<T: Item> Combine<T> for Prod {
     }
 }
 
-// Not a number wins: the first that is not equal to itself stays. Of two that are equal, as zeros of either sign, the second, as
-// `arith.min` and `arith.max` have it.
+// Not a number wins: the first that is not equal to itself stays. So does the first of two that are equal, as zeros of either sign.
 #[allow(clippy::eq_op)]
 impl<T: Ordered> Combine<T> for Min {
     const IDENTITY: T = T::MOST;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
-        if a < b || a != a { a } else { b }
+        if a <= b || a != a { a } else { b }
     }
 }
 
@@ -239,7 +238,7 @@ impl<T: Ordered> Combine<T> for Max {
     const IDENTITY: T = T::LEAST;
     #[inline(always)]
     fn fold(a: T, b: T) -> T {
-        if a > b || a != a { a } else { b }
+        if a >= b || a != a { a } else { b }
     }
 }
 

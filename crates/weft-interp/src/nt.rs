@@ -445,7 +445,8 @@ pub(crate) fn reduce_line(
             let op = if fold == Fold::Min { Op::Min } else { Op::Max };
             let mut get = |i: usize| get(i).map(Some);
             let mut combine = |a: Option<Scalar>, b: Option<Scalar>| match (a, b) {
-                (Some(a), Some(b)) => binary(&op, a, b).map(Some),
+                // The first of two zeros of either sign stays.
+                (Some(a), Some(b)) => binary(&op, b, a).map(Some),
                 (one, other) => Ok(one.or(other)),
             };
             let best = in_order(order, (n, dtype), &None, &mut get, &mut combine)?;

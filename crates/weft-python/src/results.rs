@@ -175,12 +175,10 @@ impl<'a> Found<'a> {
             let mine = &slots[at..at + slots_of(ty)];
             at += mine.len();
             match ty {
-                Type::Tensor(t) => {
-                    if !self.arrays.push(Buffer::owner_of(mine[1]), (t, mine)) {
-                        self.short = true;
-                        // SAFETY: the slot owns a count of the buffer, if it is not borrowed.
-                        drop(unsafe { Buffer::from_owner(mine[1]) });
-                    }
+                Type::Tensor(t) if !self.arrays.push(Buffer::owner_of(mine[1]), (t, mine)) => {
+                    self.short = true;
+                    // SAFETY: the slot owns a count of the buffer, if it is not borrowed.
+                    drop(unsafe { Buffer::from_owner(mine[1]) });
                 }
                 Type::List(items) => self.collect_list(items, mine[1]),
                 _ => {}
@@ -412,7 +410,8 @@ impl<'a, 'py> Results<'a, 'py> {
             if let Some((dtype, whole)) = whole {
                 let is_it = whole == slots && dtype == ty.dtype;
                 let made = Made { dtype, slots: whole, object: base.clone() };
-                if !(is_it && apart) && !self.made.push(owner, made) {
+                let is_handed_out = is_it && apart;
+                if !is_handed_out && !self.made.push(owner, made) {
                     return Err(no_room(py, &self.found));
                 }
                 if is_it {

@@ -46,7 +46,8 @@ impl Lower<'_> {
             Layout::F => *first == 0,
             _ => a.ty.rank() == 1,
         };
-        let plain = !matches!(fold, Fold::ArgMin | Fold::ArgMax) && !(a.ty.dtype.is_complex() && fold != Fold::Sum);
+        let by_position = matches!(fold, Fold::ArgMin | Fold::ArgMax);
+        let plain = !by_position && (fold == Fold::Sum || !a.ty.dtype.is_complex());
         if order == Order::Tree && !neighbours && plain {
             if a.ty.layout == Layout::F && a.ty.rank() == 2 {
                 // The columns of a matrix in Fortran order are the rows of its transpose.

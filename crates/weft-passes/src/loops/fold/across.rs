@@ -2,7 +2,7 @@
 //! neighbours and so vectors.
 
 use super::super::array::Array;
-use super::{Lower, Sizes, Work, folding};
+use super::{Lower, Sizes, Work};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Order, Unit};
 use weft_ir::{Op, Type, ValueId, reduce};
@@ -67,9 +67,9 @@ impl Lower<'_> {
                     let v = l.computed(work, &indices)?;
                     let ty = Type::Num(work.dtype);
                     let mut b = l.r.b();
-                    let so_far = b.value(Op::MemLoad { unit: Unit::Element }, &[to, k], ty.clone());
-                    let v = b.value(folding(fold), &[so_far, v], ty);
-                    b.effect(Op::MemStore { unit: Unit::Element }, &[v, to, k]);
+                    let so_far = b.value(Op::MemLoad { unit: Unit::Element }, &[to, k], ty);
+                    let v = l.fold_two(fold, so_far, v);
+                    l.r.b().effect(Op::MemStore { unit: Unit::Element }, &[v, to, k]);
                     Ok(())
                 })?;
                 Ok(l.next_index(folded, &sizes.folded))

@@ -3,7 +3,7 @@
 
 use super::super::array::Array;
 use super::super::cost;
-use super::{Elements, Lower, SHORT, Sizes, Work, folding};
+use super::{Elements, Lower, SHORT, Sizes, Work};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Level, Unit};
 use weft_ir::{Op, Type, ValueId, reduce};
@@ -71,19 +71,18 @@ impl Lower<'_> {
             let folded: Vec<ValueId> = folded.into_iter().map(|i| self.r.b().i64(i)).collect();
             lanes.push(self.element_at(work, sizes, [before, &folded, after])?);
         }
-        let ty = Type::Num(work.dtype);
         let mut half = lanes.len().next_power_of_two() / 2;
         while half > 0 {
             let (low, high) = lanes.split_at_mut(half);
             for (a, b) in low.iter_mut().zip(high) {
-                *a = self.r.b().value(folding(work.fold), &[*a, *b], ty.clone());
+                *a = self.fold_two(work.fold, *a, *b);
             }
             lanes.truncate(half);
             half /= 2;
         }
         let all: Vec<ValueId> = sizes.before.iter().chain(&sizes.after).copied().collect();
         let at = self.position_flat(indices, &all);
-        let v = self.from_zero(work.fold, lanes[0]);
+        let v = self.normalise_zero(work.fold, lanes[0]);
         self.r.b().effect(Op::MemStore { unit: Unit::Element }, &[v, out.mem, at]);
         Ok(())
     }
@@ -110,15 +109,15 @@ impl Lower<'_> {
                 let mut b = l.r.b();
                 let [x, y] =
                     [k, other].map(|at| b.value(Op::MemLoad { unit: Unit::Element }, &[lanes, at], ty.clone()));
-                let v = b.value(folding(work.fold), &[x, y], ty.clone());
-                b.effect(Op::MemStore { unit: Unit::Element }, &[v, lanes, k]);
+                let v = l.fold_two(work.fold, x, y);
+                l.r.b().effect(Op::MemStore { unit: Unit::Element }, &[v, lanes, k]);
                 Ok(vec![])
             })?;
             Ok(vec![l.int(Op::FloorDiv, half, two)])
         })?;
         let mut b = self.r.b();
         let v = b.value(Op::MemLoad { unit: Unit::Element }, &[lanes, zero], ty);
-        let v = self.from_zero(work.fold, v);
+        let v = self.normalise_zero(work.fold, v);
         self.r.b().effect(Op::MemStore { unit: Unit::Element }, &[v, out.mem, zero]);
         Ok(())
     }

@@ -344,7 +344,7 @@ impl Lower<'_> {
     }
 
     /// A sum of elements alone, as one that began with 0.0.
-    fn from_zero(&mut self, fold: Fold, v: ValueId) -> ValueId {
+    fn normalise_zero(&mut self, fold: Fold, v: ValueId) -> ValueId {
         let ty = self.r.dst.ty(v).clone();
         let sums = fold == Fold::Sum && ty.scalar_dtype().is_some_and(|d| !d.is_int() && d != DType::Bool);
         match sums {

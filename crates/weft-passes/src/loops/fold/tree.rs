@@ -5,7 +5,7 @@
 //! an element do not exist. The routine that reduces folds the lanes.
 
 use super::super::array::Array;
-use super::{Lower, SHORT, Sizes, Work, folding};
+use super::{Lower, SHORT, Sizes, Work};
 use weft_diag::Diagnostic;
 use weft_ir::attr::{Order, Unit};
 use weft_ir::{Op, Type, ValueId, reduce};
@@ -167,8 +167,8 @@ impl Lower<'_> {
                     let at = l.int(Op::Add, row, k);
                     let mut b = l.r.b();
                     let so_far = b.value(Op::MemLoad { unit: Unit::Element }, &[lanes, at], ty.clone());
-                    let v = b.value(folding(fold), &[so_far, v], ty.clone());
-                    b.effect(Op::MemStore { unit: Unit::Element }, &[v, lanes, at]);
+                    let v = l.fold_two(fold, so_far, v);
+                    l.r.b().effect(Op::MemStore { unit: Unit::Element }, &[v, lanes, at]);
                     Ok(())
                 })?;
                 Ok(l.next_index(folded, &sizes.folded))
