@@ -64,7 +64,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Whether something in a region raises if a condition holds.
-    fn checks(&self, region: RegionId) -> bool {
+    pub(crate) fn checks(&self, region: RegionId) -> bool {
         let mut found = false;
         self.func.walk_region(region, &mut |id| {
             let data = self.func.op(id);
@@ -351,21 +351,23 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let (f, span) = (self.b.function(), self.span);
         let (top, latch, exit) = (self.b.block(f, c"loop"), self.b.block(f, c"latch"), self.b.block(f, c"exit"));
         let types: Vec<Type> = inits.iter().map(|&v| self.b.type_of(v)).collect();
-        // A loop in strips stands in another one, whose turn is a strip.
-        let (before, whole) = (self.b.here(), (lo, hi, inits));
-        let (mut strip, mut over, mut firsts) = (before, exit, vec![]);
+        let guard = self.b.here();
+        let begins = self.b.icmp(IntIs::LLVMIntSLT, lo, hi);
+        // A loop in strips stands in another one, whose turn is a strip. Both are tested at the bottom.
+        let (whole, mut before, mut over, mut firsts) = ((lo, hi, inits), guard, exit, vec![]);
         let (mut lo, mut hi) = (lo, hi);
-        if let Looks::Strips(turns) = looks {
-            (strip, over) = (self.b.block(f, c"strip"), self.b.block(f, c"over"));
-            self.b.jump(strip);
-            self.b.at_end(strip);
+        if let Looks::Strips(turns, checks) = looks {
+            (before, over) = (self.b.block(f, c"strip"), self.b.block(f, c"over"));
+            self.b.branch(begins, before, exit);
+            self.b.at_end(before);
             lo = self.b.phi(self.b.type_of(lo));
             firsts = types.iter().map(|&ty| self.b.phi(ty)).collect();
-            hi = self.end_of_strip(lo, hi, turns);
+            hi = self.end_of_strip(lo, hi, turns, checks);
+            self.b.jump(top);
+        } else {
+            self.b.branch(begins, top, exit);
         }
         let inits = if firsts.is_empty() { inits } else { &firsts };
-        let guard = self.b.here();
-        self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, lo, whole.1), top, exit);
         self.b.at_end(top);
         let i = self.b.phi(self.b.type_of(lo));
         let carried: Vec<Value> = types.iter().map(|&ty| self.b.phi(ty)).collect();
@@ -393,14 +395,16 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         let latch = self.b.here();
         let following = self.b.add_nsw(i, step);
-        let back = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, following, hi), top, over);
+        // Of a strip that is as long as LLVM sees, the end is met.
+        let goes_on = if matches!(looks, Looks::Strips(_, false)) { IntIs::LLVMIntNE } else { IntIs::LLVMIntSLT };
+        let back = self.b.branch(self.b.icmp(goes_on, following, hi), top, over);
         self.b.annotate(back, "llvm.loop", self.b.context.loop_node(hints));
-        self.b.incoming(i, &[(lo, guard), (following, latch)]);
+        self.b.incoming(i, &[(lo, before), (following, latch)]);
         for ((&phi, &init), &v) in carried.iter().zip(inits).zip(&next) {
-            self.b.incoming(phi, &[(init, guard), (v, latch)]);
+            self.b.incoming(phi, &[(init, before), (v, latch)]);
         }
-        left.push((inits.to_vec(), guard));
-        if let Looks::Strips(_) = looks {
+        left.push((whole.2.to_vec(), guard));
+        if let Looks::Strips(..) = looks {
             self.b.at_end(over);
             let again = self.b.block(f, c"again");
             let more = self.b.branch(self.b.icmp(IntIs::LLVMIntSLT, hi, whole.1), again, exit);
@@ -408,10 +412,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
             self.b.at_end(again);
             self.poll(span)?;
             let again = self.b.here();
-            self.b.jump(strip);
-            self.b.incoming(lo, &[(whole.0, before), (hi, again)]);
+            self.b.jump(before);
+            self.b.incoming(lo, &[(whole.0, guard), (hi, again)]);
             for ((&phi, &init), &v) in firsts.iter().zip(whole.2).zip(&next) {
-                self.b.incoming(phi, &[(init, before), (v, again)]);
+                self.b.incoming(phi, &[(init, guard), (v, again)]);
             }
             left.push((next, over));
         } else {

@@ -2,7 +2,7 @@
 //!
 //! A look is a load and a branch that is not taken. Loops of vectors, or of a few instructions, have none: an innermost
 //! `scf.for`, and a `while` that counts up to a bound, go in *strips* of a fraction of a millisecond, and look between two; so
-//! does the loop around such loops, which may be short, after some of its turns. At most some 50 ms go between two looks.
+//! does a loop that only sometimes comes to such loops, after some of its turns. At most some 50 ms go between two looks.
 
 use std::mem::offset_of;
 
@@ -15,11 +15,12 @@ use crate::abi::CallCtx;
 use crate::error::Result;
 use crate::llvm::Value;
 use crate::llvm::builder::{IntIs, Opcode};
+use crate::llvm::module::Linkage;
 
 /// Instructions of a strip, about.
 const STRIP: u64 = 1 << 18;
 
-/// Turns of a strip of a loop whose inner loops go in strips, or look at every turn.
+/// Turns of a strip of a loop that only sometimes comes to its inner loops.
 const OUTER: u64 = 128;
 
 /// What a loop does so that it can be ended.
@@ -29,8 +30,8 @@ pub(crate) enum Looks {
     Never,
     /// It looks at the end of every turn.
     Turns,
-    /// It looks after so many turns.
-    Strips(u64),
+    /// It looks after so many turns; whether a turn checks something.
+    Strips(u64, bool),
 }
 
 /// A `while i < n` that adds a positive constant to `i` at the end of each turn.
@@ -111,10 +112,10 @@ impl Lowering<'_, '_> {
             return Looks::Never;
         }
         match (self.cost_of(data.regions[0]), self.constant_turns(data)) {
-            (None, _) if self.inner_loops_look(data.regions[0]) => Looks::Strips(OUTER),
+            (None, _) if self.sometimes_loops(data.regions[0]) => Looks::Strips(OUTER, false),
             (None, _) => Looks::Turns,
             (Some(cost), Some(turns)) if turns.saturating_mul(cost) <= STRIP => Looks::Never,
-            (Some(cost), _) => Looks::Strips((STRIP / cost).max(1)),
+            (Some(cost), _) => Looks::Strips((STRIP / cost).max(1), self.checks(data.regions[0])),
         }
     }
 
@@ -125,15 +126,21 @@ impl Lowering<'_, '_> {
         }
         match self.cost_of(region).filter(|_| innermost) {
             None => Looks::Turns,
-            Some(cost) => Looks::Strips((STRIP / cost).max(1)),
+            Some(cost) => Looks::Strips((STRIP / cost).max(1), self.checks(region)),
         }
     }
 
-    /// Whether all that takes long in a region is innermost loops.
-    fn inner_loops_look(&self, region: RegionId) -> bool {
-        self.func.region(region).ops.iter().map(|&id| self.func.op(id)).all(|data| match data.op {
-            Op::ScfFor | Op::ScfLoop => self.cost_of(data.regions[0]).is_some(),
-            Op::ScfIf | Op::ScfBlock | Op::ScfTry => data.regions.iter().all(|&r| self.inner_loops_look(r)),
+    /// Whether all that takes long in a region is innermost loops under a condition, so that many turns are short.
+    fn sometimes_loops(&self, region: RegionId) -> bool {
+        let op = |&id| self.func.op(id);
+        let inner_look = |region: RegionId| {
+            self.func.region(region).ops.iter().map(op).all(|data| match data.op {
+                Op::ScfFor | Op::ScfLoop => self.cost_of(data.regions[0]).is_some(),
+                _ => self.cost_of_op(data).is_some(),
+            })
+        };
+        self.func.region(region).ops.iter().map(op).all(|data| match data.op {
+            Op::ScfIf => data.regions.iter().all(|&r| inner_look(r)),
             _ => self.cost_of_op(data).is_some(),
         })
     }
@@ -170,12 +177,22 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// How far the strip goes that begins at `first`, below `hi`: that far, or `turns` on.
-    pub(crate) fn end_of_strip(&self, first: Value, hi: Value, turns: u64) -> Value {
+    /// How far the strip goes that begins at `first`, below `hi`: that far, or `turns` on. LLVM is to see how often the loop turns,
+    /// so that it is unrolled as others are, and where it checks indices that it stays below `hi`.
+    pub(crate) fn end_of_strip(&self, first: Value, hi: Value, turns: u64, checks: bool) -> Value {
         let b = &self.b;
-        let turns = b.int(b.type_of(hi), turns);
-        let far = b.icmp(IntIs::LLVMIntUGT, b.op(Opcode::LLVMSub, hi, first), turns);
-        b.select(far, b.op(Opcode::LLVMAdd, first, turns), hi)
+        let ty = b.type_of(hi);
+        let end = match checks {
+            true => self.bound_of_strip(first, hi, turns),
+            false => {
+                let left = b.op(Opcode::LLVMSub, hi, first);
+                b.add_nsw(first, self.integer_intrinsic("llvm.umin", ty, &[left, b.int(ty, turns)]))
+            }
+        };
+        let begins = b.icmp(IntIs::LLVMIntSLT, first, end);
+        let assume = b.context.function(b.context.void(), &[b.context.int(1)]);
+        b.call(assume, self.unit.module.function("llvm.assume", assume, Linkage::External), &[begins]);
+        end
     }
 
     /// The same for the bound of a `while`, wherever `first` is, in words from which LLVM sees that it is at most `hi`: checks of
