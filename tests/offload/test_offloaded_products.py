@@ -1,7 +1,7 @@
 """Products of matrices on a device."""
 
 import pytest
-from test_folds import numbers
+from test_offloaded_folds import numbers
 
 import numpy as np
 import weft

@@ -1,7 +1,7 @@
 """Running folds on a device: the bits are the host's."""
 
 import pytest
-from test_folds import numbers, same_bits
+from test_offloaded_folds import numbers, same_bits
 
 import numpy as np
 import weft
