@@ -163,9 +163,7 @@ def multiply(self, times):
     n = prim.list_len(self)
     if n == 1:
         x = prim.list_get(self, 0)
-        # A loop that appends numbers makes room by itself.
-        if prim.kind(x) == "" or times > 2**60:
-            make_room(out, n, times)
+        make_room(out, n, times)
         for _ in range(times):
             prim.list_push(out, x)
     else:

@@ -119,7 +119,7 @@ impl<'f> Batch<'f> {
                 written.insert(crate::analysis::alias::root(self.f, &defs, v));
             }
             if let Op::NtReduce { fold, axes, order } = &data.op
-                && !keeps_tree(self.f, data.operands[0], *fold, axes, *order)
+                && (axes.len() > 1 || !keeps_tree(self.f, data.operands[0], *fold, axes, *order))
             {
                 reduced.insert(data.operands[0]);
             }
