@@ -153,7 +153,7 @@ fn along(dtype: DType, shape: &[i64], zeros: bool, found: &Value) {
 fn all(dtype: DType) {
     for n in SIZES {
         let shapes = [(1, [2, n, 3]), (0, [n, 2, 3]), (2, [2, 3, n]), (1, [40, n, 1]), (1, [1, n, 40])];
-        for (at, shape) in shapes.into_iter().take(if n > 200 { 1 } else { 5 }) {
+        for (at, shape) in shapes.into_iter().take(if [3, 33, 65].contains(&n) { 5 } else { 1 }) {
             // No size is 1 where types do not say so.
             let mut axes = ["?0", "?1", "?2"].map(str::to_owned);
             for k in 0..3 {
@@ -162,7 +162,7 @@ fn all(dtype: DType) {
                 }
             }
             agree(&program(dtype, n, [&axes[0], &axes[1], &axes[2]]), dtype, &shape, n % 8 == 3);
-            if [2, 3, 16, 17, 33].contains(&n) && at > 0 {
+            if [2, 3, 16, 17, 33].contains(&n) && at == 1 {
                 axes[at] = n.to_string();
                 agree(&program(dtype, n, [&axes[0], &axes[1], &axes[2]]), dtype, &shape, false);
             }

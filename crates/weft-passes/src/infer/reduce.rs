@@ -103,15 +103,7 @@ impl Infer<'_> {
         let dtype = if matches!(fold, Fold::ArgMin | Fold::ArgMax) { DType::I64 } else { ty.dtype };
         let result = Type::tensor(TensorType::fresh(dims, dtype, ty.place));
         let axes = axes.iter().map(|&k| k as u32).collect();
-        Ok(self.emit(
-            Op::NtReduce {
-                fold,
-                axes,
-                order: if std::env::var_os("WEFT_TREE").is_some() { Order::Tree } else { Order::Auto },
-            },
-            &[t],
-            result,
-        ))
+        Ok(self.emit(Op::NtReduce { fold, axes, order: Order::Auto }, &[t], result))
     }
 
     /// `prim.matmul(x, y)`: of arrays of one dtype and rank, whose sizes are known to fit.
