@@ -12,8 +12,9 @@
 //! written without a loop, so that fusion, products and devices take it as such; a loop of dots is a product of matrices.
 //!
 //! Loops go from the inside out, and each is batched whole or not at all:
-//! - [`legal`]: no iteration touches what another one writes.
-//! - [`batch`]: every op of the body has a batched form, and nothing larger than the arrays written has to be stored.
+//! - [`legal`]: what one iteration writes and another one touches comes in the order of the statements anyway.
+//! - [`batch`]: every op of the body has a batched form, and nothing with more axes than the arrays that the loop goes through has to
+//!   be stored.
 //!
 //! What has to be true at run time (slices lie inside their axis, sizes agree, arrays do not overlap) is tested before; where it is not, the
 //! loop runs as it was written. Integers of the body are affine in the counter, so a test of the first and the last
